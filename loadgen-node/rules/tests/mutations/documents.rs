@@ -44,13 +44,12 @@ fn why_it_is_open() {
 /// Leaves documents to reviewers that cannot be drafted again.
 #[test]
 fn documents_by_another_hand_are_for_people_to_judge() {
-    let edits: [(fn(&EditableTree), &str); 2] = [
-        (|tree| tree.remove(SETTINGS), "is missing"),
-        (|tree| tree.replace(SETTINGS, "format 1.", "format 2."), "does not have this program's"),
-    ];
-    for (edit, why) in edits {
+    for (is_there, why) in [(false, "is missing"), (true, "does not have this program's")] {
         let tree = EditableTree::new();
-        edit(&tree);
+        match is_there {
+            false => tree.remove(SETTINGS),
+            true => tree.replace(SETTINGS, "format 1.", "format 2."),
+        }
         tree.write(BANDWIDTH, "The interfaces carry it.\n");
         let report = super::report(&tree);
         assert!(!report.failed(), "{}", report.text());

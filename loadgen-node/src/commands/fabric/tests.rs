@@ -87,7 +87,10 @@ fn only_a_settings_file_may_name_a_benchmark_of_unknown_bandwidth() {
 }
 
 fn kind(text: &str) -> Result<MeasurementKind, RunError> {
-    toml::from_str::<FabricArgs>(text).unwrap().kind()
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fabric.toml");
+    std::fs::write(&file, text).unwrap();
+    netdiv_node_common::process::read_settings::<FabricArgs>(&file).unwrap().kind()
 }
 
 #[test]
