@@ -103,6 +103,7 @@ lint: libtorch
 	python3 tests/house/openings.py
 	python3 tests/house/type_names.py
 	python3 tests/house/words.py
+	python3 tests/house/size.py --ceiling
 
 # Writes docs/generated/benchmarks*.md, and measures the parts alone.
 RUNS ?= 5

@@ -3,6 +3,7 @@
 Tests are files in `tests/` and `benches/`, items under `#[cfg(test)]`, and files of modules that are declared under it.
 
     python3 tests/house/size.py [COMMIT]...       default: the current files
+    python3 tests/house/size.py --ceiling         fails if the product has more lines than CEILING
 """
 
 import re
@@ -32,6 +33,8 @@ CRATES = {
     "tools": ["tools"],
 }
 SHORT = 40  # lines
+# Maximum number of product lines without tools. A change that needs more raises it in its commit, with the reason.
+CEILING = 82_600
 CFG_TEST = re.compile(r"#\[cfg\((?:test|all\(test\b.*)\)\]")
 COLUMNS = ["crate", "files (<40)", "code", "comment", "blank", "test", "all"]
 
@@ -123,15 +126,21 @@ def count(texts):
 def table(rows):
     total = [sum(column) for column in zip(*rows.values(), strict=True)]
     without_tools = [all_of - of_tools for all_of, of_tools in zip(total, rows["tools"], strict=True)]
+    product = sum(without_tools[2:5])
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     for name, row in [*rows.items(), ("all without tools", without_tools), ("all", total)]:
         files, short, *numbers = row
         print(f"| {name} | {files} ({short}) | " + " | ".join(f"{number:,}" for number in numbers) + " |")
-    product = sum(without_tools[2:5])
     print(f"\nproduct without tools: {product:,} lines; files without tools: {without_tools[0]:,}\n")
+    return product
 
 
 def main():
+    if sys.argv[1:] == ["--ceiling"]:
+        product = table(count(sources(None)))
+        if product > CEILING:
+            sys.exit(f"{product:,} product lines, more than CEILING in tests/house/size.py, {CEILING:,}: delete some, or raise it with the reason")
+        return
     for commit in sys.argv[1:] or [None]:
         print(f"## {commit or 'current files'}\n")
         table(count(sources(commit)))
