@@ -112,7 +112,7 @@ pub(super) const ROWS: &[CodedEdit] = &[
         let path = format!("{folder}/{ACCURACY_LOG}");
         tree.write(&path, &(tree.read(&path) + &"\n".repeat(20 << 10)));
     }),
-    ("a source whose name only looks like its path", Images, &[N16, N35], |tree| {
+    ("a source whose name only looks like its path", Images, &[N16], |tree| {
         let sources = tree.path(&format!("{HOME}/code/netdiv"));
         let name = "proto\\contract\\netdiv\\v1\\sut_node.proto";
         fs::rename(sources.join(name.replace('\\', "/")), sources.join(name)).unwrap();
