@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::fake_server::{FakeServer, Step, chunk, events};
+use crate::fake_server::{FakeServer, Step, chunk, events, refusal};
 
 /// Number of tokens of every output.
 pub const OUTPUT_TOKENS: usize = 8;
@@ -67,7 +67,10 @@ impl FakeEngine {
         let completions = AtomicUsize::new(0);
         let fake = FakeServer::start(move |_, request| {
             let body = request.split_once('\n').map_or("", |(_, body)| body);
-            let Ok(request) = serde_json::from_str(body) else { return vec![Step::Close] };
+            // A request without a prompt, such as for its health.
+            let Ok(request) = serde_json::from_str(body) else {
+                return refusal("404 Not Found", "", "");
+            };
             let number = completions.fetch_add(1, Ordering::SeqCst);
             acts(&request, mishap.as_ref().filter(|mishap| mishap.requests.contains(&number)))
         });
