@@ -102,7 +102,7 @@ pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, Be
         node.push(std::iter::once((samples, payload.clone()))).map_err(BenchError::Sample)?;
         samples += 1;
         // A partial batch at the end would count as a whole one.
-        let whole = samples % config.batching.max_batch as u64 == 0;
+        let whole = samples % config.node.batching.max_batch as u64 == 0;
         if whole && started.elapsed() >= time || done.0.lock().failure.is_some() {
             break;
         }

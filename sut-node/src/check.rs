@@ -3,16 +3,13 @@
 
 use netdiv_machine::evidence::System;
 
-use crate::{
-    engine::load, intake::evidence::EvidenceError, process::error::NodeError,
-    settings::config::Config,
-};
+use crate::{intake::evidence::EvidenceError, process::error::NodeError, settings::config::Config};
 
 /// Fails if a node with these settings cannot start, because a file is missing or invalid, or
 /// because the machine contradicts the operator's statement about it. Checks only what can be
 /// checked without loading the model. Writes nothing.
 pub fn check(config: &Config) -> Result<(), NodeError> {
-    load::check(config)?;
+    config.engine.settings().check(&config.node)?;
     if let Some(statement) = &config.evidence {
         statement.supply(&mut System::default().machine()).map_err(EvidenceError::from)?;
     }

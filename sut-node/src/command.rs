@@ -24,7 +24,11 @@ use tracing::{error, warn};
 use crate::{
     bench::BenchArgs,
     check::check,
-    engine::devices,
+    engine::{
+        devices,
+        list::{EngineChoice, EngineName},
+        plugin::settings::PluginFile,
+    },
     help,
     process::{
         error::NodeError,
@@ -32,12 +36,7 @@ use crate::{
         server::run,
         sockets::Sockets,
     },
-    settings::{
-        args::Args,
-        config::Config,
-        engine_choice::{EngineChoice, EngineName},
-        plugin::PluginFile,
-    },
+    settings::{args::Args, config::Config},
     try_engine::try_engine,
 };
 
@@ -143,7 +142,7 @@ const EXIT_FAILED: u8 = 3;
 /// Executes the command and returns the exit code.
 fn execute(cli: Cli) -> anyhow::Result<u8> {
     let done = match cli.command {
-        None => match cli.settings.resolve(resolve_checked)? {
+        None => match resolve(&cli.settings)? {
             Some(config) if cli.check => say(try_engine(&config)?).context("standard output"),
             config => config.map_or(Ok(()), serve),
         },
@@ -167,7 +166,7 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             }
         }
         Some(Command::Doctor { settings, doctor }) => {
-            let without_model = |args: &Args| resolve_checked(&args.without_model());
+            let without_model = |args: &Args| resolve_checked(args.without_model(), false);
             let Some(config) = settings.resolve(without_model)? else {
                 return Ok(0);
             };
@@ -178,7 +177,7 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             return Ok(code);
         }
         Some(Command::Bench { settings, bench }) => {
-            if let Some(config) = settings.resolve(resolve_checked)? {
+            if let Some(config) = resolve(&settings)? {
                 let measured = crate::bench::bench(&config, &bench)?.to_string();
                 say(fold_tables(&measured, columns())).context("standard output")?;
             }
@@ -189,10 +188,17 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
     done.map(|()| 0)
 }
 
+/// Resolves the settings that the settings file and the command line state together. Returns `None`
+/// if the command line only asks to print them.
+fn resolve(settings: &CommandSettings<Args>) -> anyhow::Result<Option<Config>> {
+    let runs_code = !settings.only_prints();
+    settings.resolve(|args: &Args| resolve_checked(args.clone(), runs_code))
+}
+
 /// Resolves the settings and checks their files. Fails if two settings contradict each other, or if
 /// a file is missing.
-fn resolve_checked(args: &Args) -> anyhow::Result<Config> {
-    let config = args.clone().resolve()?;
+fn resolve_checked(args: Args, runs_code: bool) -> anyhow::Result<Config> {
+    let config = args.resolve_with(runs_code)?;
     check(&config)?;
     Ok(config)
 }
@@ -202,12 +208,12 @@ fn serve(config: Config) -> anyhow::Result<()> {
         warn!(%error, "cannot raise the soft limit of open files");
     }
     // Besides the workers, a thread loads the model and a thread reads its files.
-    threads::check(config.io_threads.saturating_add(2))?;
-    let (cores, workers) = (config.pin.clone(), config.io_threads);
+    threads::check(config.node.io_threads.saturating_add(2))?;
+    let (cores, workers) = (config.node.pin.clone(), config.node.io_threads);
     let started = Arc::new(AtomicUsize::new(0));
     let next = started.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.io_threads)
+        .worker_threads(config.node.io_threads)
         .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
             worker if worker < workers => netdiv_node_common::process::pin(&cores, worker),
             // This thread loads the model. The threads that it starts must run on any core.
@@ -219,8 +225,9 @@ fn serve(config: Config) -> anyhow::Result<()> {
     while started.load(Ordering::Relaxed) < workers {
         std::thread::yield_now();
     }
-    if config.busy_poll {
-        (0..config.io_threads).for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
+    if config.node.busy_poll {
+        (0..config.node.io_threads)
+            .for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
     }
     let served = runtime.block_on(async {
         let listen = config.network.listen;

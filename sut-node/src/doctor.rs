@@ -10,7 +10,10 @@ use netdiv_machine::{
 use netdiv_node_common::words::Transport;
 use netdiv_transport::{Connections, quic};
 
-use crate::settings::{config::Config, engine::EngineConfig, network::Network};
+use crate::{
+    engine::list::EngineConfig,
+    settings::{config::Config, network::Network},
+};
 
 /// Maximum offset of the machine's clock that is not a finding. With this offset, logs and traces
 /// of several machines can still be put in order.
@@ -39,13 +42,10 @@ fn needs(config: &Config) -> Needs {
             all: Connections::files(network.max_connections) as u64,
             raises_limit: true,
         },
-        io_threads: config.io_threads,
-        pin: config.pin.clone(),
+        io_threads: config.node.io_threads,
+        pin: config.node.pin.clone(),
         links: links(network),
-        uses_accelerators: matches!(
-            config.engine,
-            EngineConfig::Plugin(_) | EngineConfig::TokenPlugin(_)
-        ),
+        uses_accelerators: matches!(config.engine, EngineConfig::Torch(_)),
         memory: Some(memory(config)),
         clock_tolerance: CLOCK_TOLERANCE,
         ..Needs::of(format!("sut-node {}", env!("CARGO_PKG_VERSION")))
@@ -65,7 +65,7 @@ fn links(network: &Network) -> LinkSelection {
 /// Returns the memory that the node needs when all its limits are reached: `least` without the
 /// receive windows of connections, `all` with the windows of the maximum number of connections.
 fn memory(config: &Config) -> MemoryNeeded {
-    let in_flight = u64::from(config.max_in_flight_bytes);
+    let in_flight = u64::from(config.node.max_in_flight_bytes);
     let window = limits::connection_window_bytes(config.network.receive_window_bytes);
     let each = u64::from(window).min(in_flight);
     let least = in_flight.saturating_mul(2).saturating_add(STREAMS * BEGINNING_BYTES);

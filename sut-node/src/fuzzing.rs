@@ -5,12 +5,11 @@ use std::path::Path;
 use bytes::Bytes;
 
 use crate::{
-    engine::{read_answer, read_stream},
+    engine::{Dialect, read_answer, read_stream},
     model::{
         decoupled::DecoupledModel, language::LanguageModel, manifest::Manifest,
         served_model::ServedModel, workloads::dry_run::DryRun,
     },
-    settings::serving_engines::Dialect,
 };
 
 /// Token ids that were read from an output, and the outcome: an error states why the output is

@@ -37,17 +37,21 @@ impl InProcess {
         answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
     ) -> Result<Self, NodeError> {
         let background = Background::start("in-process")?;
-        let engines = EnginePool::start(config, &background.handle)?;
+        let engines = EnginePool::start(&config.engine, &config.node, &background.handle)?;
         if engines.engines == 0 {
             return Err(NodeError::NoEngine(engines.model.engine.clone()));
         }
         if tokens != Tokens::Whole && engines.model.tokens.is_none() {
             return Err(NodeError::NoTokens(engines.model.engine.clone()));
         }
-        let max_samples = config.max_in_flight_samples.unwrap_or(engines.room);
+        let max_samples = config.node.max_in_flight_samples.unwrap_or(engines.room);
         Ok(Self {
             engines,
-            admission: Arc::new(Admission::of(max_samples, config)),
+            admission: Arc::new(Admission::new(
+                max_samples,
+                config.node.max_in_flight_bytes,
+                config.node.max_in_flight_tokens,
+            )),
             background,
             replies: ReplyTarget::here(answered, tokens),
         })

@@ -8,7 +8,7 @@
 //! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engines wait for it.
 //! 3. `engine/`: `batched.rs` runs an engine on the batch; a workload of `model/` feeds plug-ins.
 //!    `streaming.rs` drives engines that answer each sample separately, token by token:
-//!    `tokens.rs`, and serving engines behind `served/` and `kserve/`.
+//!    `tokens/`, and serving engines behind `served/` and `kserve/`.
 //! 4. `sample/replies.rs`: sends each sample's reply on its stream.
 //!
 //! The other folders: `settings/` resolves the operator's settings, `process/` has the servers and

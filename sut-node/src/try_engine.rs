@@ -15,7 +15,7 @@ use crate::{
 /// model.
 pub(crate) fn try_engine(config: &Config) -> Result<String, NodeError> {
     let background = Background::start("check")?;
-    let engines = EnginePool::start(config, &background.handle)?;
+    let engines = EnginePool::start(&config.engine, &config.node, &background.handle)?;
     let instances = engines.engines;
     let (model, queue, room, running) = engines.split();
     let found = [

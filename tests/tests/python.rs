@@ -254,8 +254,11 @@ fn interpreters_that_do_not_suit_are_named() {
         ("/nowhere/python".into(), "cannot start /nowhere/python: No such file or directory"),
     ] {
         let file = engine.path("engine.py");
-        let args = ["--engine", "python", "--model", &file, "--python", &python, "--print-config"];
-        let output = Command::new(program("sut-node")).args(args).output().expect("it starts");
+        let args = ["--engine", "python", "--model", &file, "--python", &python];
+        let output = |option| Command::new(program("sut-node")).args(args).arg(option).output();
+        let printed = output("--print-config").expect("it starts");
+        assert!(printed.status.success(), "no interpreter starts: {printed:?}");
+        let output = output("--check").expect("it starts");
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{log}");
         assert!(log.contains(words), "{words}: {log}");

@@ -409,7 +409,7 @@ fn a_prompt_that_is_too_long_for_the_nodes_tokens_is_refused_by_name() {
     let log = SutNode::try_start("a", &args).expect_err("no node");
     assert!(log.contains("--max-in-flight-tokens 50: must be from 51"), "{log}");
     let log = SutNode::try_start("a", &["--engine", "echo", "--max-in-flight-tokens", "50"]);
-    assert!(log.expect_err("no node").contains("belongs to the engine tokens, decoder, openai"));
+    assert!(log.expect_err("no node").contains("models whose outputs are tokens"));
     let log = SutNode::try_start("a", &[&pace[..], &["--batch-timeout", "50us"]].concat());
     assert!(log.expect_err("no node").contains("--batch-timeout belongs to the engine onnx"));
 }

@@ -1,33 +1,92 @@
 //! Engine that runs language models in ONNX format on the CPU, with the runtime rten. The models
 //! have a cache of keys and values. Decoding is greedy: it always chooses the likeliest token.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use netdiv_node_common::{process::TimeSpan, resources::companion::expected};
 use rten::{Dimension, RunOptions, ThreadPool};
 use rten_generate::{Generator, Logits, filter};
+use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::StreamingEngine,
+        interface::{EngineKind, StreamingEngine},
         onnx_file::{OnnxFile, RTEN},
+        settings::{EngineSettings, NodeSettings, check_model_file},
+        shared_args::Given,
         sink::Sink,
     },
     ground::error::EngineError,
     model::{identity::Model, payload::Payload, served_model::ServedModel, workload::integers},
-    settings::decoder::DecoderConfig,
 };
 
 /// Language model of the demo, which `deploy/sorting/train.py` writes.
 const SORTING: &[u8] = include_bytes!("../../../deploy/sorting/sorting.onnx");
 
+/// Description of the demo's language model.
+const SORTING_DESCRIPTION: &str = include_str!("../../../deploy/sorting/sorting.toml");
+
+/// Settings of the engine `decoder`, which runs a language model in ONNX format.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename = "decoder")]
+pub struct DecoderConfig {
+    /// Path of the model in ONNX format; `None`: the embedded model.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+    /// Number of threads of an instance.
+    pub threads: usize,
+    /// Name and token limits of the model, from its description.
+    pub model: ServedModel,
+}
+
+impl DecoderConfig {
+    pub(super) const KEYS: &[&str] = &["model", "threads"];
+
+    pub(super) fn resolve(given: &mut Given<'_>) -> anyhow::Result<Self> {
+        let config = Self::new(given.model_or(netdiv_dataset::SORTING)?, given.threads()?)?;
+        given.default_batching = (1, TimeSpan::ZERO);
+        given.longest_output = Some(config.model.max_tokens);
+        Ok(config)
+    }
+
+    /// Reads the description of the model. The model itself is beside that file, with the same name
+    /// and the ending `.onnx`. `None`: the model of the demo.
+    fn new(description: Option<&Path>, threads: usize) -> anyhow::Result<Self> {
+        let Some(path) = description else {
+            let model =
+                ServedModel::parse("sorting.toml (embedded)".as_ref(), SORTING_DESCRIPTION)?;
+            return Ok(Self { file: None, model, threads });
+        };
+        let file = expected(path, |path| path.with_extension("onnx"))
+            .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+        Ok(Self { file: Some(file), model: ServedModel::read(path)?, threads })
+    }
+}
+
+impl EngineSettings for DecoderConfig {
+    fn check(&self, _: &NodeSettings) -> Result<(), EngineError> {
+        self.file.as_deref().map_or(Ok(()), check_model_file)
+    }
+
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let model = Arc::new(DecoderModel::load(self)?);
+        let engine = |_| EngineKind::Streaming(Box::new(Decoder::new(model.clone(), self)));
+        Ok((model.describe(), (0..node.instances).map(engine).collect()))
+    }
+}
+
 /// A loaded model, shared by all instances.
-pub(super) struct DecoderModel {
+struct DecoderModel {
     file: OnnxFile,
     served: ServedModel,
 }
 
 impl DecoderModel {
-    pub(super) fn load(settings: &DecoderConfig) -> Result<Self, EngineError> {
+    fn load(settings: &DecoderConfig) -> Result<Self, EngineError> {
         let file = match &settings.file {
             None => OnnxFile::embedded("sorting.onnx", SORTING)?,
             Some(path) => OnnxFile::read(path)?,
@@ -62,7 +121,7 @@ impl DecoderModel {
         }
     }
 
-    pub(super) fn describe(&self) -> Model {
+    fn describe(&self) -> Model {
         Model {
             framework: RTEN.into(),
             sha256: self.file.sha256.clone(),
@@ -72,14 +131,14 @@ impl DecoderModel {
 }
 
 /// An instance, which decodes one sequence at a time.
-pub(super) struct Decoder {
+struct Decoder {
     model: Arc<DecoderModel>,
     threads: Arc<ThreadPool>,
     waiting: VecDeque<(Payload, Sink)>,
 }
 
 impl Decoder {
-    pub(super) fn new(model: Arc<DecoderModel>, settings: &DecoderConfig) -> Self {
+    fn new(model: Arc<DecoderModel>, settings: &DecoderConfig) -> Self {
         let threads = Arc::new(ThreadPool::with_num_threads(settings.threads));
         Self { model, threads, waiting: VecDeque::new() }
     }
@@ -179,7 +238,7 @@ impl StreamingEngine for Decoder {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::fs;
 
     use netdiv_node_common::resources::files;
 
@@ -190,10 +249,8 @@ mod tests {
     /// Prompts and the model's outputs, which `deploy/sorting/train.py` computed without a cache.
     const GREEDY: &str = include_str!("../../../deploy/sorting/greedy.txt");
 
-    const DESCRIPTION: &str = include_str!("../../../deploy/sorting/sorting.toml");
-
     fn settings(edit: impl FnOnce(&mut ServedModel)) -> DecoderConfig {
-        let mut model = ServedModel::parse("sorting.toml".as_ref(), DESCRIPTION).unwrap();
+        let mut model = ServedModel::parse("sorting.toml".as_ref(), SORTING_DESCRIPTION).unwrap();
         edit(&mut model);
         DecoderConfig { file: None, model, threads: 1 }
     }
@@ -319,7 +376,7 @@ mod tests {
     fn the_model_lies_beside_its_description() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("own.toml");
-        fs::write(&path, DESCRIPTION.replace("sorting", "own")).unwrap();
+        fs::write(&path, SORTING_DESCRIPTION.replace("sorting", "own")).unwrap();
         fs::write(folder.path().join("own.onnx"), SORTING).unwrap();
         let settings = DecoderConfig::new(Some(Path::new(&path)), 1).unwrap();
         let model = DecoderModel::load(&settings).unwrap();

@@ -4,23 +4,83 @@
 use std::{thread, time::Duration};
 
 use bytes::Bytes;
+use netdiv_contract::limits;
+use netdiv_node_common::process::{ByteCount, TimeSpan};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    engine::{interface::Inference, sequential::BatchRunner},
-    ground::error::EngineError,
-    model::payload::Payload,
-    settings::echo::EchoConfig,
+    engine::{
+        interface::{EngineKind, Inference},
+        sequential::{BatchRunner, SequentialEngine},
+        settings::{EngineSettings, NodeSettings},
+        shared_args::Given,
+    },
+    ground::{
+        error::EngineError,
+        range::{bytes, time},
+        serialized::microseconds,
+    },
+    model::{identity::Model, payload::Payload},
 };
 
-pub(super) struct Echo {
+/// Keys of the engine `echo`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Answers")]
+pub struct EchoArgs {
+    /// Bytes of each response; 0 for the sample's own bytes [default: 8]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub echo_answer_bytes: Option<ByteCount>,
+    /// Time of each batch [default: 0s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub echo_batch: Option<TimeSpan>,
+    /// Additional time of each sample in a batch [default: 0s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub echo_sample: Option<TimeSpan>,
+}
+
+/// Settings of the engine `echo`, which responds without a model, in batches that take a set time.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename = "echo")]
+pub struct EchoConfig {
+    /// Bytes of each response; 0: the sample's own bytes.
+    pub answer_bytes: usize,
+    /// Time that each batch takes.
+    #[serde(rename = "batch_us", serialize_with = "microseconds")]
+    pub per_batch: Duration,
+    /// Additional time that a batch takes for each of its samples.
+    #[serde(rename = "sample_us", serialize_with = "microseconds")]
+    pub per_sample: Duration,
+}
+
+impl EchoConfig {
+    pub(super) const KEYS: &[&str] = &["batch_timeout"];
+
+    pub(super) fn resolve(keys: &EchoArgs, _: &mut Given<'_>) -> anyhow::Result<Self> {
+        let time = |key, given| time(key, given, TimeSpan::ZERO, TimeSpan::ZERO);
+        let most = limits::MAX_PAYLOAD_BYTES;
+        Ok(Self {
+            answer_bytes: bytes("echo-answer-bytes", keys.echo_answer_bytes, 8, 0..=most)?,
+            per_batch: time("echo-batch", keys.echo_batch)?,
+            per_sample: time("echo-sample", keys.echo_sample)?,
+        })
+    }
+}
+
+impl EngineSettings for EchoConfig {
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let engine =
+            |_| EngineKind::Batched(SequentialEngine::boxed(Echo { settings: self.clone() }));
+        let answer_bytes = self.answer_bytes as u64;
+        let model = Model { answer_bytes, ..Model::any_bytes("echo") };
+        Ok((model, (0..node.instances).map(engine).collect()))
+    }
+}
+
+struct Echo {
     settings: EchoConfig,
 }
 
 impl Echo {
-    pub(super) fn new(settings: EchoConfig) -> Self {
-        Self { settings }
-    }
-
     /// Returns the first bytes of the sample, padded with zeros if the sample is too short. A
     /// shorter answer is a copy: a slice would keep the whole sample in memory after the sample's
     /// permit was released.
@@ -60,7 +120,7 @@ mod tests {
             let settings =
                 EchoConfig { answer_bytes, per_batch: Duration::ZERO, per_sample: Duration::ZERO };
             let sample = Payload::read(&InputLayout::default(), "abc".into()).unwrap();
-            let answers = Echo::new(settings).infer(&[sample]).unwrap();
+            let answers = Echo { settings }.infer(&[sample]).unwrap();
             assert_eq!(answers.responses().unwrap(), [want]);
         }
     }
@@ -70,7 +130,7 @@ mod tests {
         let settings =
             EchoConfig { answer_bytes: 8, per_batch: Duration::ZERO, per_sample: Duration::ZERO };
         let sample = Bytes::from(vec![7; 1 << 20]);
-        let answer = Echo::new(settings).answer(&sample);
+        let answer = Echo { settings }.answer(&sample);
         assert_eq!(answer, [7; 8][..]);
         assert!(sample.is_unique(), "the answer shares the sample's bytes");
     }

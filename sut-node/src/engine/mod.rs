@@ -1,9 +1,10 @@
 //! Engines, which run the model.
 //!
-//! `load.rs` creates the instances of the configured engine (`interface.rs`). `pool.rs` runs each
-//! instance on its own thread (`thread.rs`), or in a task if it computes nothing (`task.rs`). All
-//! instances of a node take samples from one queue. Their replies go to the clients' streams at the
-//! end of a batch (`answer.rs`), or for each sample separately (`sink.rs`).
+//! `list.rs` lists the engines. The settings of each (`settings.rs`) create its instances
+//! (`interface.rs`). `pool.rs` runs each instance on its own thread (`thread.rs`), or in a task if
+//! it computes nothing (`task.rs`). All instances of a node take samples from one queue. Their
+//! replies go to the clients' streams at the end of a batch (`answer.rs`), or for each sample
+//! separately (`sink.rs`).
 
 pub(crate) mod answer;
 pub(crate) mod batched;
@@ -12,19 +13,21 @@ mod echo;
 pub(crate) mod interface;
 mod kserve;
 mod libtorch;
-pub(crate) mod load;
+pub(crate) mod list;
 pub(crate) mod none;
 mod onnx;
 mod onnx_data;
 mod onnx_file;
 #[cfg(test)]
 mod overlap_tests;
-mod plugin;
+pub(crate) mod plugin;
 pub(crate) mod pool;
-mod python;
+pub(crate) mod python;
 mod remote;
 pub(crate) mod sequential;
 mod served;
+pub(crate) mod settings;
+pub(crate) mod shared_args;
 pub(crate) mod sink;
 pub(crate) mod streaming;
 pub(crate) mod task;
@@ -34,6 +37,9 @@ mod tokens;
 pub(crate) mod work;
 mod workload;
 
+pub(crate) use self::plugin::open::devices;
 #[cfg(feature = "fuzzing")]
-pub(crate) use self::{kserve::output::read_stream, served::dry_run::read_answer};
-pub(crate) use self::{load::load, plugin::open::devices};
+pub(crate) use self::{
+    kserve::output::read_stream,
+    served::{dry_run::read_answer, settings::Dialect},
+};

@@ -5,12 +5,38 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use netdiv_contract::probe;
+use serde::Serialize;
 
 use crate::{
-    engine::{interface::Inference, sequential::BatchRunner},
+    engine::{
+        interface::{EngineKind, Inference},
+        sequential::BatchRunner,
+        settings::{EngineSettings, NodeSettings},
+        shared_args::Given,
+    },
     ground::error::EngineError,
-    model::payload::Payload,
+    model::{identity::Model, payload::Payload},
 };
+
+/// Settings of the engine `none`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename = "none")]
+pub struct NoModelConfig {}
+
+impl NoModelConfig {
+    pub(super) const KEYS: &[&str] = &["batch_timeout"];
+
+    pub(super) fn resolve(_: &mut Given<'_>) -> anyhow::Result<Self> {
+        Ok(Self {})
+    }
+}
+
+impl EngineSettings for NoModelConfig {
+    /// Returns no instance: the clients' streams answer their samples themselves.
+    fn load(&self, _: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        Ok((Model::any_bytes("none"), Vec::new()))
+    }
+}
 
 /// Length of the answer to a sample that is not a probe, in bytes. A probe is a sample that
 /// requests an answer of a given length.

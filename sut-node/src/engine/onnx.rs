@@ -2,31 +2,94 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use netdiv_contract::layout::{self, DataType, InputLayout, Tensor, TensorSpec};
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     engine::{
-        interface::Inference,
+        interface::{EngineKind, Inference},
         onnx_file::{OnnxFile, RTEN},
-        sequential::BatchRunner,
+        sequential::{BatchRunner, SequentialEngine},
+        settings::{EngineSettings, NodeSettings, check_model_file},
+        shared_args::Given,
     },
-    ground::error::EngineError,
+    ground::{error::EngineError, range::MILLISECOND},
     model::{identity::Model, payload::Payload, workloads::classification::first_largest},
-    settings::onnx::{OnnxConfig, Postprocess},
 };
+
+/// Keys of the engine `onnx`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Model in ONNX format")]
+pub struct OnnxArgs {
+    /// Conversion of the model's first output to a response [default: top1]
+    #[arg(long)]
+    pub postprocess: Option<Postprocess>,
+}
+
+/// Conversion of a model's first output to the response of a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Postprocess {
+    /// Index of the largest element, as int32
+    #[default]
+    Top1,
+    /// Bytes of the elements, unchanged
+    None,
+}
+
+/// Settings of the engine `onnx`, which runs a model in ONNX format.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename = "onnx")]
+pub struct OnnxConfig {
+    /// Path of the model file; `None`: the embedded digits network.
+    #[serde(skip)]
+    pub model: Option<PathBuf>,
+    /// Conversion of the first output to a response.
+    pub postprocess: Postprocess,
+    /// Number of threads of an instance.
+    pub threads: usize,
+}
+
+impl OnnxConfig {
+    pub(super) const KEYS: &[&str] = &["model", "threads", "batch_timeout"];
+
+    pub(super) fn resolve(keys: &OnnxArgs, given: &mut Given<'_>) -> anyhow::Result<Self> {
+        given.default_batching = (32, MILLISECOND);
+        Ok(Self {
+            model: given.model_or(netdiv_dataset::DIGITS)?.map(Into::into),
+            postprocess: keys.postprocess.unwrap_or_default(),
+            threads: given.threads()?,
+        })
+    }
+}
+
+impl EngineSettings for OnnxConfig {
+    fn check(&self, _: &NodeSettings) -> Result<(), EngineError> {
+        self.model.as_deref().map_or(Ok(()), check_model_file)
+    }
+
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let model = Arc::new(OnnxModel::load(self)?);
+        let engine =
+            |_| EngineKind::Batched(SequentialEngine::boxed(Onnx::new(model.clone(), self)));
+        Ok((model.describe(), (0..node.instances).map(engine).collect()))
+    }
+}
 
 /// Network of the demo, which `deploy/digits/train.py` writes.
 const DIGITS: &[u8] = include_bytes!("../../../deploy/digits/digits.onnx");
 
 /// A loaded model, shared by all instances.
-pub(super) struct OnnxModel {
+struct OnnxModel {
     file: OnnxFile,
     name: String,
     input: InputLayout,
@@ -35,7 +98,7 @@ pub(super) struct OnnxModel {
 }
 
 impl OnnxModel {
-    pub(super) fn load(settings: &OnnxConfig) -> Result<Self, EngineError> {
+    fn load(settings: &OnnxConfig) -> Result<Self, EngineError> {
         let (name, file) = match &settings.model {
             None => ("digits".to_owned(), OnnxFile::embedded("digits.onnx", DIGITS)?),
             Some(path) => {
@@ -58,7 +121,7 @@ impl OnnxModel {
         Ok(Self { file, name, input, single_samples: single.contains(&true) })
     }
 
-    pub(super) fn describe(&self) -> Model {
+    fn describe(&self) -> Model {
         Model {
             framework: RTEN.into(),
             name: self.name.clone(),
@@ -100,14 +163,14 @@ fn input_spec(model: &rten::Model, id: NodeId) -> Result<(TensorSpec, bool), Str
 }
 
 /// An instance of a model in ONNX format.
-pub(super) struct Onnx {
+struct Onnx {
     model: Arc<OnnxModel>,
     threads: Arc<ThreadPool>,
     postprocess: Postprocess,
 }
 
 impl Onnx {
-    pub(super) fn new(model: Arc<OnnxModel>, settings: &OnnxConfig) -> Self {
+    fn new(model: Arc<OnnxModel>, settings: &OnnxConfig) -> Self {
         let threads = Arc::new(ThreadPool::with_num_threads(settings.threads));
         Self { model, threads, postprocess: settings.postprocess }
     }

@@ -20,7 +20,8 @@ use crate::{
     engine::{
         batched::BatchedWork,
         interface::EngineKind,
-        load::load,
+        list::EngineConfig,
+        settings::NodeSettings,
         streaming::StreamingWork,
         task::serve,
         thread::EngineThread,
@@ -29,7 +30,6 @@ use crate::{
     ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError},
     model::{identity::Model, workload::Lengths},
     sample::queued_sample::QueuedSample,
-    settings::config::Config,
 };
 
 /// Maximum time for engines to end once they have no work left.
@@ -57,16 +57,20 @@ pub(crate) struct EngineHandles {
 impl EnginePool {
     /// Loads the model and starts the engines. Returns once all engines are warmed up. Engines that
     /// compute nothing run on `runtime`, unless they have their own.
-    pub(crate) fn start(config: &Config, runtime: &Handle) -> Result<Self, EngineError> {
+    pub(crate) fn start(
+        engine: &EngineConfig,
+        node: &NodeSettings,
+        runtime: &Handle,
+    ) -> Result<Self, EngineError> {
         let _in_runtime = runtime.enter();
-        let (model, engines) = load(config)?;
+        let (model, engines) = engine.settings().load(node)?;
         let lengths = model.workload.as_ref().and_then(|workload| workload.lengths());
-        let mut rules = config.batching.rules(lengths == Some(Lengths::Padded));
+        let mut rules = node.batching.rules(lengths == Some(Lengths::Padded));
         if let Some(workload) = &model.workload {
             rules.buckets = workload.length_steps(&rules.buckets);
         }
         let queue = Arc::new(BatchQueue::new(rules, Clock::default()));
-        let room = config.batching.max_batch * engines.len().max(1) * 4;
+        let room = node.batching.max_batch * engines.len().max(1) * 4;
         let (warm, warmed) = mpsc::channel();
         let turn = Arc::new(Mutex::new(()));
         let mut pool = Self {
@@ -81,7 +85,7 @@ impl EnginePool {
             running: EngineHandles::default(),
         };
         for (number, engine) in engines.into_iter().enumerate() {
-            let (queue, encoding) = (queue.clone(), config.response_encoding);
+            let (queue, encoding) = (queue.clone(), node.response_encoding);
             let (clock, pulse) = (queue.clock(), pool.pulses[number].clone());
             let mut work: Box<dyn EngineWork> = match engine {
                 EngineKind::Batched(engine) => {

@@ -67,13 +67,15 @@ mod tests {
     use super::*;
     use crate::{
         batching::batcher::BatchLimits,
-        engine::tokens::TokensEngine,
+        engine::tokens::{
+            settings::{OutputKind, OutputLength, TokensConfig},
+            streams::TokensEngine,
+        },
         ground::clock::Clock,
         sample::{
             replies::{self, ReplyTarget},
             sessions::Sessions,
         },
-        settings::tokens::{OutputKind, OutputLength, TokensConfig},
     };
 
     #[tokio::test]

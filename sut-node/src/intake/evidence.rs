@@ -12,8 +12,9 @@ use tokio::{task::spawn_blocking, time::timeout};
 use tracing::error;
 
 use crate::{
+    engine::{list::EngineConfig, plugin::settings::PluginConfig},
     model::identity::Model,
-    settings::{config::Config, engine::EngineConfig, published::PublishedText},
+    settings::{config::Config, published::PublishedText},
 };
 
 /// Lifetime of a reading: the machine is read at most once per second, however many clients ask.
@@ -51,15 +52,15 @@ impl Evidence {
     /// Reads this machine for the first time.
     pub(crate) fn of(config: &Config, model: &Model) -> Result<Arc<Self>, EvidenceError> {
         let mut config = config.clone();
-        if let (EngineConfig::Plugin(plugin), Some(sizes)) =
-            (&mut config.engine, &model.batch_sizes)
+        if let (EngineConfig::Torch(plugin), Some(sizes)) = (&mut config.engine, &model.batch_sizes)
+            && let PluginConfig::Tensors(plugin) = Arc::make_mut(plugin)
         {
             plugin.batch_sizes.clone_from(sizes);
         }
         let PublishedText { text, sha256 } = PublishedText::new(&config, model.found.as_ref())?;
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
-        let engines = config.engine.serving_engines();
+        let engines = config.engine.settings().serving_engines();
         let read = move || {
             let engine = |address: &String| netdiv_machine::evidence::serving_engine(address);
             let mut machine = Machine {

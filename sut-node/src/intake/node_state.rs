@@ -13,7 +13,7 @@ use tonic::Status;
 
 use crate::{
     batching::queue::BatchQueue,
-    engine::{batched::run_batch, none::NoModel, sequential::SequentialEngine},
+    engine::{batched::run_batch, list::EngineConfig, none::NoModel, sequential::SequentialEngine},
     fabric::measure::Fabric,
     ground::condition::Condition,
     intake::evidence::Evidence,
@@ -24,8 +24,9 @@ use crate::{
         replies::{self, Replies, ReplySender},
         sessions::{Session, Sessions},
         streams::{MAX_STREAMS, Streams},
+        token_room::TokenRoom,
     },
-    settings::{config::Config, engine::EngineConfig, token_room::TokenRoom},
+    settings::config::Config,
 };
 
 /// State of the node that its connections share.
@@ -60,30 +61,37 @@ impl NodeState {
         room: u32,
         condition: watch::Receiver<Condition>,
     ) -> Self {
-        let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
+        let max_in_flight_samples = config.node.max_in_flight_samples.unwrap_or(room);
         // First reading; later ones are of the same machine with the same settings.
         let machine = evidence.last().unwrap_or_default();
-        let admission = Admission::of(max_in_flight_samples, config);
+        let admission = Admission::new(
+            max_in_flight_samples,
+            config.node.max_in_flight_bytes,
+            config.node.max_in_flight_tokens,
+        );
         Self {
             description: describe(config, &model, &machine, max_in_flight_samples),
             evidence,
             model,
-            max_payload_bytes: config.max_payload_bytes,
+            max_payload_bytes: config.node.max_payload_bytes,
             max_in_flight_samples: max_in_flight_samples as usize,
-            max_in_flight_bytes: config.max_in_flight_bytes,
-            assembling: Semaphore::new(config.max_in_flight_bytes as usize),
+            max_in_flight_bytes: config.node.max_in_flight_bytes,
+            assembling: Semaphore::new(config.node.max_in_flight_bytes as usize),
             admission: Arc::new(admission),
             queue,
-            no_model: matches!(config.engine, EngineConfig::None)
-                .then(|| NoModel::new(config.max_payload_bytes)),
+            no_model: matches!(config.engine, EngineConfig::None(_))
+                .then(|| NoModel::new(config.node.max_payload_bytes)),
             // Without a model, responses are zeros, which are not worth the time of compression.
             response_encoding: match config.engine {
-                EngineConfig::None => Encoding::None,
-                _ => config.response_encoding,
+                EngineConfig::None(_) => Encoding::None,
+                _ => config.node.response_encoding,
             },
             sessions: Sessions::default(),
             streams: Arc::default(),
-            fabric: config.fabric_peers.clone().map(|peers| Fabric::new(peers, config.busy_poll)),
+            fabric: config
+                .fabric_peers
+                .clone()
+                .map(|peers| Fabric::new(peers, config.node.busy_poll)),
             condition,
         }
     }
@@ -183,14 +191,14 @@ impl NodeState {
 /// Returns the maximum length of a prompt that model and node accept, in tokens; 0: unknown.
 fn longest_input(config: &Config, model: &Model) -> u32 {
     let of_model = model.tokens.map(|tokens| tokens.max_input).filter(|most| *most > 0);
-    let of_node = config.max_in_flight_tokens.map(TokenRoom::longest_input);
+    let of_node = config.node.max_in_flight_tokens.map(TokenRoom::longest_input);
     of_model.into_iter().chain(of_node).min().unwrap_or(0)
 }
 
 /// Returns the maximum length of an output, in tokens; 0: unknown.
 fn longest_output(config: &Config, model: &Model) -> u32 {
     let of_model = model.tokens.map_or(0, |tokens| tokens.max_output);
-    config.max_in_flight_tokens.map_or(of_model, |room| room.longest_output)
+    config.node.max_in_flight_tokens.map_or(of_model, |room| room.longest_output)
 }
 
 fn describe(
@@ -209,12 +217,12 @@ fn describe(
         model_sha256: model.sha256.clone(),
         input: Some(model.input.clone()),
         encodings: model.encodings.iter().map(|encoding| *encoding as i32).collect(),
-        max_payload_bytes: config.max_payload_bytes as u64,
+        max_payload_bytes: config.node.max_payload_bytes as u64,
         max_in_flight_samples,
-        max_in_flight_bytes: config.max_in_flight_bytes.into(),
-        max_in_flight_tokens: config.max_in_flight_tokens.map_or(0, |room| room.max_tokens),
+        max_in_flight_bytes: config.node.max_in_flight_bytes.into(),
+        max_in_flight_tokens: config.node.max_in_flight_tokens.map_or(0, |room| room.max_tokens),
         max_output_tokens: longest_output(config, model),
-        max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
+        max_batch: u32::try_from(config.node.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,
         checksums: true,

@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Headings under which the help lists options that only some engines have.
-const WAITING: &str = "Batching by time (engines: onnx, torch, a plug-in, python, echo, none)";
-const PLUGINS: &str = "Batching of plug-ins (engines: torch, a plug-in)";
+const WAITING: &str = "Batching by time";
+const PLUGINS: &str = "Batching of plug-ins";
 
 /// Keys of the batcher, also of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]

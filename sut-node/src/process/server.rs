@@ -58,7 +58,7 @@ pub(crate) async fn run(
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
     let runtime = Handle::current();
     let loading = tokio::task::spawn_blocking(move || {
-        let engines = EnginePool::start(&config, &runtime)?;
+        let engines = EnginePool::start(&config.engine, &config.node, &runtime)?;
         let evidence = Evidence::of(&config, &engines.model)?;
         Ok::<_, NodeError>((config, engines, evidence))
     });
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     }
     tokio::spawn(watchdog::watch(
         pulses.clone(),
-        config.engine_timeout,
+        config.node.engine_timeout,
         condition.clone(),
         streams.clone(),
     ));
@@ -123,12 +123,12 @@ pub(crate) async fn run(
                 info!(signal, owed = streams.owed(), "asked to end");
                 tell_systemd(&ENDING);
                 condition.send_replace(Condition::Ending(signal));
-                drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
+                drain(served, close, &streams, config.node.drain_timeout).await.map_err(NodeError::from)
             }
             () = Condition::lost(&mut watched) => {
                 tell_systemd(&ENDING);
                 // Samples in flight are answered with errors.
-                drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
+                drain(served, close, &streams, config.node.drain_timeout).await.map_err(NodeError::from)
             }
             outcome = &mut served => outcome.map_err(NodeError::from),
         },
@@ -247,7 +247,7 @@ async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl 
 /// Returns the receive windows of a stream and of a connection, in bytes. Bytes that a client sends
 /// before admission take memory too.
 fn windows(config: &Config) -> (u32, u32) {
-    let most = config.max_in_flight_bytes;
+    let most = config.node.max_in_flight_bytes;
     let stream = config.network.receive_window_bytes;
     let (least, connection) = (*WINDOW_BYTES.start(), connection_window_bytes(stream));
     (most.clamp(least, stream), most.clamp(least, connection))

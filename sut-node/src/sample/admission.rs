@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::settings::{config::Config, token_room::TokenRoom};
+use crate::sample::token_room::TokenRoom;
 
 /// Free room of the node, in samples, payload bytes and tokens.
 #[derive(Debug)]
@@ -55,11 +55,6 @@ impl AdmissionPermit {
 }
 
 impl Admission {
-    /// Creates the room for `max_samples` samples, with the limits of the settings.
-    pub(crate) fn of(max_samples: u32, config: &Config) -> Self {
-        Self::new(max_samples, config.max_in_flight_bytes, config.max_in_flight_tokens)
-    }
-
     pub(crate) fn new(max_samples: u32, max_bytes: u32, max_tokens: Option<TokenRoom>) -> Self {
         Self {
             samples: Semaphore::new(max_samples as usize),

@@ -8,3 +8,4 @@ pub(crate) mod queued_sample;
 pub(crate) mod replies;
 pub(crate) mod sessions;
 pub(crate) mod streams;
+pub(crate) mod token_room;

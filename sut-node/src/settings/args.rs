@@ -9,17 +9,18 @@ use netdiv_transport::discovery;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    engine::{
+        list::{EngineArgs, EngineChoice, EngineConfig, EngineName, with_plugin},
+        settings::NodeSettings,
+        shared_args::{MAX_THREADS, with_model},
+    },
     ground::range::{MILLISECOND, bytes, limit, within},
-    model::batching::BatchingArgs,
+    sample::token_room::TokenRoom,
     settings::{
         config::Config,
-        engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH, with_model},
-        engine_choice::{EngineChoice, EngineName, with_plugin},
-        engine_options,
         error::ConfigError,
         fabric::FabricArgs,
         network::{NetworkArgs, address},
-        token_room::TokenRoom,
     },
 };
 
@@ -49,10 +50,6 @@ pub struct Args {
     /// Number of engine instances on each device, with separate batches [default: 1]
     #[arg(long, value_name = "N", help_heading = BATCHING)]
     pub instances: Option<usize>,
-    /// Keys of the batcher.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub batching: BatchingArgs,
     /// Maximum number of samples in flight [default: 4 batches for each instance]
     ///
     /// The node stops reading its streams at this limit.
@@ -138,14 +135,20 @@ impl Args {
     /// an engine, the engine is `none`.
     pub fn without_model(&self) -> Self {
         let mut args = self.clone();
-        if args.engine.model.is_none() && args.engine.engine.is_none() {
+        if args.engine.shared.model.is_none() && args.engine.engine.is_none() {
             args.engine.engine = Some(EngineChoice::Word(EngineName::None));
         }
         args
     }
 
-    /// Checks the settings and fills in the defaults.
+    /// Checks the settings and fills in the defaults. Asks an engine in Python for its declaration.
     pub fn resolve(self) -> Result<Config, ConfigError> {
+        self.resolve_with(true)
+    }
+
+    /// Like [`Self::resolve`], but runs the code of an engine in Python only if `runs_code` is true.
+    /// Without its declaration, no engine can be loaded with the settings.
+    pub(crate) fn resolve_with(self, runs_code: bool) -> Result<Config, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let evidence = self.evidence.as_deref().map(Statement::read).transpose()?;
         let network = self.network.resolve()?;
@@ -153,26 +156,12 @@ impl Args {
         netdiv_node_common::process::check_cores(&pin).map_err(ConfigError::Pin)?;
         let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
-        engine_options::check(&self, self.engine.choice().kind())?;
-        let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
+        let (engine, batching, longest_output) =
+            self.engine.resolve(cores, instances, runs_code)?;
         let insecure = self.network.insecure.unwrap_or(false);
-        let has_model = !matches!(engine_config, EngineConfig::None);
+        let has_model = !matches!(engine, EngineConfig::None(_));
         let fabric_peers = self.fabric.resolve(insecure, has_model)?;
-        let (max_batch, batch_timeout) = match engine_config {
-            EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => {
-                (1024, TimeSpan::ZERO)
-            }
-            EngineConfig::Served(_) | EngineConfig::Kserve(_) => (SERVED_BATCH, TimeSpan::ZERO),
-            EngineConfig::Decoder(_) => (1, TimeSpan::ZERO),
-            EngineConfig::TokenPlugin(ref plugin) => (plugin.model.slots as usize, TimeSpan::ZERO),
-            EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, MILLISECOND),
-            EngineConfig::Python(ref python) if python.model.declaration.is_language_model() => {
-                (python.model.declaration.max_batch, TimeSpan::ZERO)
-            }
-            EngineConfig::Python(ref python) => (python.model.declaration.max_batch, MILLISECOND),
-        };
-        let batching = batching.resolve(max_batch, batch_timeout)?;
-        let max_in_flight_tokens = token_room(self.max_in_flight_tokens, &engine_config)?;
+        let max_in_flight_tokens = token_room(self.max_in_flight_tokens, longest_output)?;
         let max_payload_bytes = bytes(
             "max-payload-bytes",
             self.max_payload_bytes,
@@ -188,12 +177,8 @@ impl Args {
         if !is_name(&name) {
             return Err(ConfigError::Name(name));
         }
-        Ok(Config {
-            network,
-            name,
-            engine: engine_config,
+        let node = NodeSettings {
             instances,
-            batching,
             max_in_flight_samples: self
                 .max_in_flight_samples
                 .map(|samples| within("max-in-flight-samples", samples, 1..=u32::MAX))
@@ -214,10 +199,6 @@ impl Args {
             )?,
             pin,
             busy_poll: self.busy_poll.unwrap_or(false),
-            fabric_peers,
-            evidence,
-            ready_file: self.ready_file,
-            metrics,
             engine_timeout: limit(
                 "engine-timeout",
                 self.engine_timeout,
@@ -230,23 +211,24 @@ impl Args {
                 DRAIN_TIMEOUT,
                 TimeSpan::ZERO,
             )?,
-        })
+            batching,
+            max_connections: network.max_connections,
+        };
+        let ready_file = self.ready_file;
+        Ok(Config { network, node, engine, name, fabric_peers, evidence, ready_file, metrics })
     }
 }
 
 /// Returns the limit of the tokens in flight; `None` if `most` is missing. Fails if `most` does not
-/// suffice for the engine's longest output and a prompt of one token.
-fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRoom>, ConfigError> {
+/// suffice for the engine's longest output and a prompt of one token. `longest_output` is `None` if
+/// the engine has no tokens.
+fn token_room(
+    most: Option<u32>,
+    longest_output: Option<u32>,
+) -> Result<Option<TokenRoom>, ConfigError> {
     let Some(most) = most else { return Ok(None) };
-    let key = "max-in-flight-tokens";
-    let Some(longest_output) = engine.longest_output() else {
-        return Err(ConfigError::OtherEngine {
-            key: key.into(),
-            engine: "tokens, decoder, openai, or torch, plug-in, kserve or python with a model of tokens"
-                .into(),
-        });
-    };
-    let most = within(key, most, longest_output + 1..=u32::MAX)?;
+    let longest_output = longest_output.ok_or(ConfigError::NoTokens)?;
+    let most = within("max-in-flight-tokens", most, longest_output + 1..=u32::MAX)?;
     Ok(Some(TokenRoom { max_tokens: most, longest_output }))
 }
 

@@ -106,6 +106,16 @@ impl Declaration {
         }
     }
 
+    /// Returns the declaration of an engine that was not asked. It permits all settings.
+    pub(crate) fn unknown() -> Self {
+        let (name, data_type, dimensions) = (String::new(), DataType::Uint8, Vec::new());
+        let output = Shape { name: name.clone(), data_type, dimensions };
+        let (inputs, max_lengths) = (Vec::new(), Vec::new());
+        let tensors = DeclaredTensors { name, inputs, output, max_lengths };
+        let model = DeclaredModel::Tensors(Arc::new(tensors));
+        Self { model, max_batch: MAX_BATCH, framework: String::new() }
+    }
+
     /// Describes the engine, as far as its names are concerned.
     fn describe(&self) -> DescribeResponse {
         let (model_name, input) = match &self.model {

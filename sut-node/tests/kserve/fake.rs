@@ -30,10 +30,9 @@ use crate::{
             model_infer_response::InferOutputTensor,
             model_metadata_response::TensorMetadata,
         },
-        remote::testing,
+        remote::{server_settings::ServersConfig, testing},
     },
     model::decoupled::{DecoupledModel, InputSource, InputValue},
-    settings::serving_engines::ServersConfig,
 };
 
 /// Action of the server in response to a request.

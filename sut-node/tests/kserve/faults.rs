@@ -19,6 +19,7 @@ use crate::{
             self,
             http2_peer::{Http2Peer, go_away},
             refusal::Refusal,
+            server_settings::ServersConfig,
             testing::PROMPT,
             token_receiver::TokenCollector,
         },
@@ -29,7 +30,6 @@ use crate::{
         workload::Pass,
         workloads::factory::of_manifest,
     },
-    settings::serving_engines::ServersConfig,
 };
 
 /// Time limit of requests to servers that stay silent.

@@ -8,12 +8,18 @@ use tokio::runtime::Builder;
 pub(super) use crate::fake_server::{FakeServer, Step, chunk, events, head, refusal};
 use crate::{
     engine::{
-        remote::{servers::Servers, testing::PROMPT, token_receiver::TokenCollector},
-        served::{exchange::OpenAiExchange, output::Remarks},
+        remote::{
+            server_settings::ServersConfig, servers::Servers, testing::PROMPT,
+            token_receiver::TokenCollector,
+        },
+        served::{
+            exchange::OpenAiExchange,
+            output::Remarks,
+            settings::{Dialect, ServedConfig},
+        },
     },
     ground::error::EngineError,
     model::served_model::ServedModel,
-    settings::serving_engines::{Dialect, ServedConfig, ServersConfig},
 };
 
 /// Returns a recorded response: its head and its body.

@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::fake::{FakeServer, Step, ask, chunk, events, head, patience, refusal, settings};
-use crate::{
-    engine::remote::testing::{tiny, wait_for},
-    settings::serving_engines::Dialect::{Sglang, Vllm},
+use crate::engine::{
+    remote::testing::{tiny, wait_for},
+    served::settings::Dialect::{Sglang, Vllm},
 };
 
 const FIRST: &str = r#"{"choices":[{"index":0,"text":"","token_ids":[7],"finish_reason":null}]}"#;

@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use super::fake::{ask, settings};
-use crate::{
-    engine::remote::{
+use crate::engine::{
+    remote::{
         http2_peer::{Http2Peer, data, end, go_away, head, rst_stream},
         testing::tiny,
     },
-    settings::serving_engines::Dialect::Vllm,
+    served::settings::Dialect::Vllm,
 };
 
 const FIRST: &str = "data: {\"choices\":[{\"index\":0,\"token_ids\":[7]}]}\n\n";

@@ -8,22 +8,20 @@ use std::{
 use netdiv_contract::v1::Status;
 
 use super::fake::{FakeServer, Step, chunk, events, head, settings};
-use crate::{
-    engine::{
-        interface::StreamingEngine,
-        remote::{
-            servers::Servers,
-            testing::{
-                expect_answers, next, none_is_under_way, one_is_answered, samples, tiny,
-                wait_until, within_a_second,
-            },
-        },
-        served::{
-            engine::{Served, served},
-            exchange::OpenAiExchange,
+use crate::engine::{
+    interface::StreamingEngine,
+    remote::{
+        servers::Servers,
+        testing::{
+            expect_answers, next, none_is_under_way, one_is_answered, samples, tiny, wait_until,
+            within_a_second,
         },
     },
-    settings::serving_engines::Dialect::Vllm,
+    served::{
+        engine::{Served, served},
+        exchange::OpenAiExchange,
+        settings::Dialect::Vllm,
+    },
 };
 
 const ANSWER: [&str; 4] = [

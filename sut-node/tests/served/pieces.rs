@@ -4,9 +4,12 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::fake::recorded;
-use crate::{
-    engine::{remote::testing::tiny, served::dry_run::read_answer},
-    settings::serving_engines::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
+use crate::engine::{
+    remote::testing::tiny,
+    served::{
+        dry_run::read_answer,
+        settings::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
+    },
 };
 
 const STREAMS: [(&str, Dialect); 5] = [

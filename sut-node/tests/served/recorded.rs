@@ -5,9 +5,11 @@ use serde_json::Value;
 
 use super::fake::{FakeServer, ask, replay, settings};
 use crate::{
-    engine::remote::testing::{PROMPT, tiny},
+    engine::{
+        remote::testing::{PROMPT, tiny},
+        served::settings::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
+    },
     ground::error::EngineError,
-    settings::serving_engines::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
 };
 
 #[test]

@@ -18,15 +18,16 @@ use crate::{
     InProcess,
     engine::{
         remote::{servers::Servers, testing::tiny},
-        served::{load::wait_for_all, probe::probe},
-    },
-    settings::{
-        args::Args,
-        serving_engines::{
-            Dialect::{self, Llamacpp, Sglang, Vllm},
-            ServedConfig,
+        served::{
+            load::wait_for_all,
+            probe::probe,
+            settings::{
+                Dialect::{self, Llamacpp, Sglang, Vllm},
+                ServedConfig,
+            },
         },
     },
+    settings::args::Args,
 };
 
 /// Returns a response of two tokens to a prompt of 512 tokens, in the form of a dialect. It reports

@@ -20,16 +20,13 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::fake::settings;
-use crate::{
-    engine::{
-        remote::{
-            servers::Servers,
-            testing::{PROMPT, tiny},
-            token_receiver::TokenCollector,
-        },
-        served::exchange::OpenAiExchange,
+use crate::engine::{
+    remote::{
+        servers::Servers,
+        testing::{PROMPT, tiny},
+        token_receiver::TokenCollector,
     },
-    settings::serving_engines::Dialect::Vllm,
+    served::{exchange::OpenAiExchange, settings::Dialect::Vllm},
 };
 
 const ANSWER: &str = concat!(

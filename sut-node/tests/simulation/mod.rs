@@ -39,18 +39,12 @@ use self::{
 };
 use crate::{
     batching::{batcher::BatchLimits, queue::BatchQueue},
-    engine::load::load,
+    engine::list::{EngineArgs, EngineChoice, EngineName},
     ground::{clock::Clock, condition::Condition},
     intake::{evidence::Evidence, node_state::NodeState, service::Service},
     model::{identity::Model, token_limits::TokenLimits},
-    sample::queued_sample::QueuedSample,
-    settings::{
-        args::Args,
-        config::Config,
-        engine::EngineArgs,
-        engine_choice::{EngineChoice, EngineName},
-        token_room::TokenRoom,
-    },
+    sample::{queued_sample::QueuedSample, token_room::TokenRoom},
+    settings::{args::Args, config::Config},
 };
 
 /// Number of schedules of a test.
@@ -111,13 +105,11 @@ impl Simulation {
         let gives_tokens: bool = in_tasks || random.random();
         let max_in_flight_tokens = (gives_tokens && random.random())
             .then_some(TokenRoom { max_tokens: MAX_TOKENS, longest_output: 10 });
-        let config = Config {
-            max_in_flight_samples: Some(max_samples),
-            max_in_flight_bytes: MAX_BYTES,
-            max_in_flight_tokens,
-            max_payload_bytes: 2 * MAX_BYTES as usize,
-            ..config.clone()
-        };
+        let mut config = config.clone();
+        config.node.max_in_flight_samples = Some(max_samples);
+        config.node.max_in_flight_bytes = MAX_BYTES;
+        config.node.max_in_flight_tokens = max_in_flight_tokens;
+        config.node.max_payload_bytes = 2 * MAX_BYTES as usize;
         let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
         let node = NodeState::new(
@@ -344,7 +336,7 @@ fn config() -> Config {
 #[test]
 fn no_sample_is_lost_or_answered_twice_in_any_schedule() {
     let config = config();
-    let (model, _) = load(&config).unwrap();
+    let (model, _) = config.engine.settings().load(&config.node).unwrap();
     let chosen = std::env::var("NETDIV_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let seeds = chosen.map_or(0..SCHEDULES, |seed| seed..seed + 1);
     let started = Instant::now();

@@ -22,7 +22,7 @@ use crate::{
     },
     ground::error::EngineError,
     model::payload::Payload,
-    settings::token_room::TokenRoom,
+    sample::token_room::TokenRoom,
 };
 
 /// Maximum number of samples in flight.

@@ -29,13 +29,13 @@ pub(crate) fn settings(data: &[u8]) {
             &mut network.token_file,
             &mut args.evidence,
             &mut args.engine.tokens.tokens_schedule,
-            &mut args.engine.served.url_token_file,
-            &mut args.engine.served.url_ca,
+            &mut args.engine.shared.servers.url_token_file,
+            &mut args.engine.shared.servers.url_ca,
         ] {
             *path = None;
         }
         let is_file = |model: &mut PathBuf| !EMBEDDED.iter().any(|name| model.as_os_str() == *name);
-        args.engine.model.take_if(is_file);
+        args.engine.shared.model.take_if(is_file);
         let _ = args.resolve();
     });
 }

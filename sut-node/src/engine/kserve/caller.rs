@@ -12,16 +12,14 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use crate::{
-    engine::{
-        kserve::rpc::grpc_inference_service_client::GrpcInferenceServiceClient,
-        remote::{
-            connector::{Version, connector},
-            refusal::{Refusal, with_causes},
-            servers,
-        },
+use crate::engine::{
+    kserve::rpc::grpc_inference_service_client::GrpcInferenceServiceClient,
+    remote::{
+        connector::{Version, connector},
+        refusal::{Refusal, with_causes},
+        server_settings::ServersConfig,
+        servers,
     },
-    settings::serving_engines::ServersConfig,
 };
 
 pub(super) type KserveServers = servers::Servers<Caller>;

@@ -1,11 +1,13 @@
-//! Loads the engine `kserve`.
+//! The engine `kserve`, which sends samples to serving engines over gRPC.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use netdiv_node_common::{
+    process::TimeSpan,
     resources::files,
     words::{EngineFacts, PrefixCaching},
 };
+use serde::Serialize;
 
 use crate::{
     engine::{
@@ -15,61 +17,124 @@ use crate::{
             exchange::{KserveExchange, Plan},
             probe::{ExpectedModel, KserveProbe, probe},
         },
-        remote::{servers::Servers, tasks::Tasks},
+        remote::{
+            server_settings::{SERVED_BATCHING, SERVER_KEYS, ServersConfig, served_model_file},
+            servers::Servers,
+            tasks::Tasks,
+        },
+        settings::{EngineSettings, NodeSettings, check_model_file},
+        shared_args::Given,
         workload::workload,
     },
     ground::error::EngineError,
-    model::{identity::Model, manifest::Manifest, workload::Workload},
-    settings::{
-        config::Config,
-        kserve::{KserveConfig, KserveModel},
-    },
+    model::{decoupled::DecoupledModel, identity::Model, manifest::Manifest, workload::Workload},
 };
 
-/// Checks that the servers are usable. Returns the description of their model, and the instances.
-pub(crate) fn load(
-    settings: &KserveConfig,
-    config: &Config,
-) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let KserveConfig { servers: settings, model } = settings;
-    let (model, wanted) = match model {
-        KserveModel::Tensors(manifest) => {
-            let (model, workload) = of_tensors(manifest, config)?;
-            (model, ExpectedModel::Tensors(manifest.clone(), workload))
+/// Settings of the engine `kserve`, which sends samples to serving engines over gRPC.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename = "kserve")]
+pub struct KserveConfig {
+    /// Addresses of the serving engines, with the credentials for them.
+    #[serde(flatten)]
+    pub servers: ServersConfig,
+    /// Model that the serving engines serve.
+    pub model: KserveModel,
+}
+
+/// Description of the served model.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum KserveModel {
+    /// Model of tensors: the serving engine sends one response to each sample.
+    Tensors(Arc<Manifest>),
+    /// Language model: the serving engine sends the tokens of an output as it generates them.
+    Tokens(Arc<DecoupledModel>),
+}
+
+impl KserveModel {
+    /// Reads a model's file: the description of a language model if it has the key `vocabulary`,
+    /// otherwise a manifest.
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = files::read_text(path).unwrap_or_default();
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        Ok(if table.contains_key("vocabulary") {
+            Self::Tokens(Arc::new(DecoupledModel::read(path)?))
+        } else {
+            Self::Tensors(Arc::new(Manifest::read(path)?))
+        })
+    }
+}
+
+impl KserveConfig {
+    pub(in crate::engine) const KEYS: &[&str] = SERVER_KEYS;
+
+    pub(in crate::engine) fn resolve(given: &mut Given<'_>) -> anyhow::Result<Self> {
+        let start_timeout = given.start_timeout(TimeSpan::ZERO)?;
+        let servers = given.shared.servers.resolve(start_timeout, false)?;
+        let path = served_model_file(given.shared.model.as_deref())?;
+        let model = KserveModel::read(path)?;
+        given.default_batching = SERVED_BATCHING;
+        if let KserveModel::Tokens(model) = &model {
+            given.longest_output = Some(model.served.max_tokens);
         }
-        KserveModel::Tokens(model) => {
-            (Model::of_language("kserve", &model.served), ExpectedModel::Tokens(model.clone()))
-        }
-    };
-    let KserveProbe { framework, response_cache, plan } = probe(settings, &wanted)?;
-    check_rows(&plan)?;
-    let found = match (&wanted, response_cache) {
-        (ExpectedModel::Tensors(..), PrefixCaching::Off) => None,
-        // The protocol reports nothing about prefixes.
-        (ExpectedModel::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
-        (_, found) => Some(found),
-    };
-    let found = found.map(|prefix_caching| EngineFacts { prefix_caching, context_tokens: None });
-    let (plan, servers) = (Arc::new(plan), Servers::new(&settings.urls));
-    let counts = servers.counts();
-    let engine = |_| {
-        let plan = plan.clone();
-        let servers = || servers.with(|url| Caller::new(url, settings));
-        let exchange = || KserveExchange { plan, servers: servers(), timeout: settings.timeout };
-        EngineKind::waiting(Tasks::new("kserve", config.batching.max_batch, exchange))
-    };
-    let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
-    Ok((Model { framework, found, servers: counts, ..model }, engines))
+        Ok(Self { servers, model })
+    }
+}
+
+impl EngineSettings for KserveConfig {
+    fn serving_engines(&self) -> Vec<String> {
+        self.servers.addresses()
+    }
+
+    fn check(&self, node: &NodeSettings) -> Result<(), EngineError> {
+        let KserveModel::Tensors(manifest) = &self.model else { return Ok(()) };
+        workload(manifest, node.instances)?;
+        check_model_file(&manifest.model)
+    }
+
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let KserveConfig { servers: settings, model } = self;
+        let (model, wanted) = match model {
+            KserveModel::Tensors(manifest) => {
+                let (model, workload) = of_tensors(manifest, node)?;
+                (model, ExpectedModel::Tensors(manifest.clone(), workload))
+            }
+            KserveModel::Tokens(model) => {
+                (Model::of_language("kserve", &model.served), ExpectedModel::Tokens(model.clone()))
+            }
+        };
+        let KserveProbe { framework, response_cache, plan } = probe(settings, &wanted)?;
+        check_rows(&plan)?;
+        let found = match (&wanted, response_cache) {
+            (ExpectedModel::Tensors(..), PrefixCaching::Off) => None,
+            // The protocol reports nothing about prefixes.
+            (ExpectedModel::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
+            (_, found) => Some(found),
+        };
+        let found =
+            found.map(|prefix_caching| EngineFacts { prefix_caching, context_tokens: None });
+        let (plan, servers) = (Arc::new(plan), Servers::new(&settings.urls));
+        let counts = servers.counts();
+        let engine = |_| {
+            let plan = plan.clone();
+            let servers = || servers.with(|url| Caller::new(url, settings));
+            let exchange =
+                || KserveExchange { plan, servers: servers(), timeout: settings.timeout };
+            EngineKind::waiting(Tasks::new("kserve", node.batching.max_batch, exchange))
+        };
+        let engines = (0..node.instances).map(engine).collect::<Result<_, EngineError>>()?;
+        Ok((Model { framework, found, servers: counts, ..model }, engines))
+    }
 }
 
 fn of_tensors(
     manifest: &Arc<Manifest>,
-    config: &Config,
+    node: &NodeSettings,
 ) -> Result<(Model, Arc<dyn Workload>), EngineError> {
     let path = manifest.model.display().to_string();
     let sha256 =
         files::sha256(&manifest.model).map_err(|error| EngineError::Unreadable { path, error })?;
-    let workload = workload(manifest, config.instances)?;
+    let workload = workload(manifest, node.instances)?;
     let model = Model {
         name: manifest.name.clone(),
         sha256,

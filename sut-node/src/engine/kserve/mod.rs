@@ -7,7 +7,7 @@
 
 mod caller;
 mod exchange;
-pub(super) mod load;
+pub(crate) mod load;
 pub(super) mod output;
 mod probe;
 mod reply;

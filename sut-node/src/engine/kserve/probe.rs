@@ -20,7 +20,8 @@ use crate::{
             tokens::TokenPlan,
         },
         remote::{
-            refusal::Refusal, servers::Servers, start::wait_until_ready, token_receiver::Discard,
+            refusal::Refusal, server_settings::ServersConfig, servers::Servers,
+            start::wait_until_ready, token_receiver::Discard,
         },
     },
     ground::error::EngineError,
@@ -30,7 +31,6 @@ use crate::{
         served_model::ServedModel,
         workload::Workload,
     },
-    settings::serving_engines::ServersConfig,
 };
 
 /// Maximum number of tokens of the probe's prompt.

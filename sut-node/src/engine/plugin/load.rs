@@ -1,4 +1,5 @@
-//! Loads plug-ins for models that map tensors to tensors, and places the instances on devices.
+//! The engine `torch` and other plug-ins: loads those for models of tensors, and places the instances
+//! on devices.
 
 use std::{io, iter, sync::Arc};
 
@@ -9,46 +10,74 @@ use tracing::{info, warn};
 
 use crate::{
     engine::{
-        interface::Engine,
+        interface::{Engine, EngineKind},
         plugin::{
-            open::{Placement, open},
+            load_tokens::load_tokens,
+            open::{Placement, check, open},
             run::PluginEngine,
+            settings::{PluginConfig, TensorPluginConfig},
         },
+        settings::{EngineSettings, NodeSettings, check_model_file},
         workload::workload,
     },
     ground::error::EngineError,
     model::{identity::Model, workload::Workload},
-    settings::{config::Config, plugin::PluginConfig},
 };
+
+impl EngineSettings for PluginConfig {
+    fn check(&self, node: &NodeSettings) -> Result<(), EngineError> {
+        match self {
+            Self::Tensors(plugin) => {
+                check(&plugin.file)?;
+                workload_of(plugin, node)?;
+                check_model_file(&plugin.manifest.model)
+            }
+            Self::Tokens(plugin) => {
+                check(&plugin.file)?;
+                check_model_file(&plugin.model.file)
+            }
+        }
+    }
+
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        match self {
+            Self::Tensors(plugin) => {
+                let (model, engines) = load(plugin, node)?;
+                Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))
+            }
+            Self::Tokens(plugin) => load_tokens(plugin, node),
+        }
+    }
+}
 
 /// Loads the plug-in, loads the model onto each device, and opens the instances. Returns the
 /// description of the model, and the instances.
-pub(in crate::engine) fn load(
-    settings: &PluginConfig,
-    config: &Config,
+fn load(
+    settings: &TensorPluginConfig,
+    node: &NodeSettings,
 ) -> Result<(Model, Vec<Box<dyn Engine>>), EngineError> {
     let manifest = &settings.manifest;
     let path = manifest.model.display().to_string();
     let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
     let sha256 = files::sha256(&manifest.model)
         .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
-    let workload = workload_of(settings, config)?;
-    let length_steps = workload.length_steps(&config.batching.buckets);
+    let workload = workload_of(settings, node)?;
+    let length_steps = workload.length_steps(&node.batching.buckets);
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
     let (plugin, _) = open(&settings.file)?;
-    let places = Placement::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
+    let places = Placement::choose(&plugin, &settings.devices, settings.threads, node.instances)?;
     let is_sample = workload.row_steps(&[1]) == [1];
     // Padded batches could exceed the operator's limit on tokens.
-    let is_free = settings.batch_sizes.is_empty() && config.batching.max_tokens.is_none();
+    let is_free = settings.batch_sizes.is_empty() && node.batching.max_tokens.is_none();
     let batch_sizes = (places.new_sizes_stall && known_lengths && is_sample && is_free)
-        .then(|| powers_of_two(config.batching.max_batch));
+        .then(|| powers_of_two(node.batching.max_batch));
     if let Some(sizes) = &batch_sizes {
         info!(
             ?sizes,
             "padding batches to these sizes, because new sizes would stall; choose others with --batch-sizes"
         );
     }
-    let settings = &PluginConfig {
+    let settings = &TensorPluginConfig {
         batch_sizes: batch_sizes.clone().unwrap_or_else(|| settings.batch_sizes.clone()),
         ..settings.clone()
     };
@@ -67,12 +96,12 @@ pub(in crate::engine) fn load(
             });
             let model = model.map_err(|error| unsupported(error.to_string()))?;
             let weights = &manifest.weights;
-            info!(device, model = manifest.name, weights, instances = config.instances, "loaded");
+            info!(device, model = manifest.name, weights, instances = node.instances, "loaded");
             Ok(model)
         },
         |_, model| {
             let (settings, workload) = (settings.clone(), workload.clone());
-            let engine = PluginEngine::new(model.open()?, settings, workload, &config.batching);
+            let engine = PluginEngine::new(model.open()?, settings, workload, &node.batching);
             let cannot_start = |error: io::Error| EngineError::Failed(error.to_string());
             Ok(Box::new(engine.map_err(cannot_start)?) as Box<dyn Engine>)
         },
@@ -82,7 +111,7 @@ pub(in crate::engine) fn load(
         &workload.layout(),
         |sample| workload.working_bytes(sample),
         batches,
-        config,
+        node,
     ) {
         warn!("{why}");
     }
@@ -101,13 +130,13 @@ pub(in crate::engine) fn load(
 
 /// Creates the workload (the pre- and post-processing of samples). Fails if the workload does not
 /// support the settings of batches.
-pub(in crate::engine) fn workload_of(
-    settings: &PluginConfig,
-    config: &Config,
+fn workload_of(
+    settings: &TensorPluginConfig,
+    node: &NodeSettings,
 ) -> Result<Arc<dyn Workload>, EngineError> {
     let workload = workload(&settings.manifest, settings.workload_threads)?;
     let path = settings.manifest.model.display().to_string();
-    check_batching(workload.as_ref(), settings, config)
+    check_batching(workload.as_ref(), settings, node)
         .map_err(|why| EngineError::Unsupported { path, why })?;
     Ok(workload)
 }
@@ -121,11 +150,11 @@ fn powers_of_two(largest: usize) -> Vec<usize> {
 /// Fails if the workload does not support the settings of batches.
 fn check_batching(
     workload: &dyn Workload,
-    settings: &PluginConfig,
-    config: &Config,
+    settings: &TensorPluginConfig,
+    node: &NodeSettings,
 ) -> Result<(), String> {
     let name = &settings.manifest.workload;
-    let batching = &config.batching;
+    let batching = &node.batching;
     if workload.lengths().is_none()
         && (batching.max_tokens.is_some() || !batching.buckets.is_empty())
     {
@@ -147,18 +176,18 @@ fn starvation_warning(
     layout: &InputLayout,
     working_bytes: impl Fn(u64) -> u64,
     batches: usize,
-    config: &Config,
+    node: &NodeSettings,
 ) -> Option<String> {
     let sample: u64 = layout.tensors.iter().map(fixed_bytes).sum::<Option<u64>>()?;
     let sample = sample + working_bytes(sample);
-    let needed = sample * (config.batching.max_batch * (batches + 1)) as u64;
-    let room = u64::from(config.max_in_flight_bytes);
+    let needed = sample * (node.batching.max_batch * (batches + 1)) as u64;
+    let room = u64::from(node.max_in_flight_bytes);
     (sample > 0 && needed > room).then(|| {
         format!(
             "--max-in-flight-bytes {room} has room for {} samples of {sample} bytes, but {batches} batches of {} in flight and \
              another incoming one need {needed} bytes: engines will wait for samples. Set it to {needed}, or lower --max-batch",
             room / sample,
-            config.batching.max_batch,
+            node.batching.max_batch,
         )
     })
 }
@@ -191,19 +220,20 @@ mod tests {
         };
         let layout = |tensors| InputLayout { tensors };
         let engine = serde_json::from_str("{\"engine\": \"echo\", \"max_batch\": 64}");
-        let mut config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
+        let config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
+        let mut node = config.node;
         // 256 MiB hold two batches of RetinaNet's 64 images. The third has to arrive while two are
         // in flight.
-        let why = starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &config).unwrap();
+        let why = starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &node).unwrap();
         assert!(
             why.contains("has room for 139 samples") && why.contains("Set it to 368640000"),
             "{why}"
         );
-        config.max_in_flight_bytes = 368_640_000;
-        assert_eq!(starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &config), None);
-        config.max_in_flight_bytes = 1;
+        node.max_in_flight_bytes = 368_640_000;
+        assert_eq!(starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &node), None);
+        node.max_in_flight_bytes = 1;
         let free = TensorSpec { shape: vec![-1, 3], ..image.clone() };
-        assert_eq!(starvation_warning(&layout(vec![image, free]), |_| 0, 2, &config), None);
-        assert_eq!(starvation_warning(&layout(Vec::new()), |_| 0, 2, &config), None);
+        assert_eq!(starvation_warning(&layout(vec![image, free]), |_| 0, 2, &node), None);
+        assert_eq!(starvation_warning(&layout(Vec::new()), |_| 0, 2, &node), None);
     }
 }

@@ -6,23 +6,24 @@ use tracing::info;
 
 use crate::{
     engine::{
-        interface::StreamingEngine,
+        interface::EngineKind,
         plugin::{
             open::{Placement, open},
+            settings::TokenPluginConfig,
             tokens::{TokenEngine, cannot_start},
         },
+        settings::NodeSettings,
     },
     ground::{error::EngineError, metrics},
     model::identity::Model,
-    settings::{config::Config, plugin::TokenPluginConfig},
 };
 
 /// Loads the plug-in, loads the model onto each device, and opens the instances. Returns the
 /// description of the model, and the instances.
-pub(in crate::engine) fn load_tokens(
+pub(super) fn load_tokens(
     settings: &TokenPluginConfig,
-    config: &Config,
-) -> Result<(Model, Vec<Box<dyn StreamingEngine>>), EngineError> {
+    node: &NodeSettings,
+) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let (asked, served) = (&settings.model, &settings.model.served);
     let path = asked.file.display().to_string();
     let sha256 = match files::sha256(&asked.file) {
@@ -33,7 +34,7 @@ pub(in crate::engine) fn load_tokens(
         return Err(EngineError::Unsupported { path, why });
     }
     let (plugin, _) = open(&settings.file)?;
-    let places = Placement::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
+    let places = Placement::choose(&plugin, &settings.devices, settings.threads, node.instances)?;
     let mut all = InstanceRoom { slots: 0, cache_bytes: 0 };
     let engines = places.fill(
         |device, threads| {
@@ -60,8 +61,8 @@ pub(in crate::engine) fn load_tokens(
             info!(device, model, weights, slots, cache_bytes, "loaded");
             all.slots += slots;
             all.cache_bytes = all.cache_bytes.saturating_add(cache_bytes);
-            let engine = TokenEngine::new(instance, asked.clone(), config.engine_timeout);
-            Ok(Box::new(engine) as Box<dyn StreamingEngine>)
+            let engine = TokenEngine::new(instance, asked.clone(), node.engine_timeout);
+            Ok(EngineKind::Streaming(Box::new(engine)))
         },
     )?;
     metrics::token_room(all.slots, all.cache_bytes);

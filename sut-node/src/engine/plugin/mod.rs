@@ -1,8 +1,9 @@
 //! Engines in shared libraries.
 
 mod batch_waiter;
-pub(super) mod load;
-pub(super) mod load_tokens;
+mod load;
+mod load_tokens;
 pub(super) mod open;
 mod run;
+pub(crate) mod settings;
 mod tokens;

@@ -6,7 +6,10 @@ use netdiv_node_common::resources::files;
 use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
 use tracing::warn;
 
-use crate::{engine::libtorch, ground::error::EngineError, settings::plugin::PluginFile};
+use crate::{
+    engine::{libtorch, plugin::settings::PluginFile},
+    ground::error::EngineError,
+};
 
 /// Opens a plug-in. Returns the plug-in, and for `torch` the folder of libtorch.
 pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), EngineError> {
@@ -20,7 +23,7 @@ pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), Engin
 }
 
 /// Fails if the chosen plug-in, or the chosen folder of libtorch, is missing. Loads nothing.
-pub(in crate::engine) fn check(file: &PluginFile) -> Result<(), EngineError> {
+pub(super) fn check(file: &PluginFile) -> Result<(), EngineError> {
     match file {
         PluginFile::Torch { libtorch: Some(folder) } => libtorch::usable(folder).map(drop),
         // For a name without a folder, the system searches its library paths.

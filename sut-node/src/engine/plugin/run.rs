@@ -17,7 +17,7 @@ use tracing::warn;
 use crate::{
     engine::{
         interface::{DoneCallback, Engine, Inference},
-        plugin::batch_waiter::BatchWaiter,
+        plugin::{batch_waiter::BatchWaiter, settings::TensorPluginConfig},
     },
     ground::error::EngineError,
     model::{
@@ -26,14 +26,13 @@ use crate::{
         payload::Payload,
         workload::{Job, Lengths, Pass, SampleResponse, Workload},
     },
-    settings::plugin::PluginConfig,
 };
 
 pub(super) struct PluginEngine {
     instance: PluginInstance,
     /// Thread that waits for the plug-in's batches, if the plug-in supports this.
     waiting: Option<BatchWaiter>,
-    settings: PluginConfig,
+    settings: TensorPluginConfig,
     workload: Arc<dyn Workload>,
     /// Maximum number of samples in a batch.
     max_batch: usize,
@@ -79,7 +78,7 @@ struct BatchInFlight {
 impl PluginEngine {
     pub(super) fn new(
         instance: PluginInstance,
-        settings: PluginConfig,
+        settings: TensorPluginConfig,
         workload: Arc<dyn Workload>,
         batching: &Batching,
     ) -> io::Result<Self> {

@@ -1,87 +1,190 @@
-//! Loads the engine `python`.
+//! The engine `python`, which runs a user's class in worker processes.
 
-use std::time::Instant;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
-use netdiv_node_common::{resources::remedy, words::EngineFacts};
+use anyhow::{Context as _, bail, ensure};
+use netdiv_node_common::{
+    process::TimeSpan,
+    resources::{files, remedy},
+    words::EngineFacts,
+};
+use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use crate::{
     engine::{
         interface::EngineKind,
         python::{
+            manifest::{PythonManifest, manifest_path},
             outcomes::SLOTS,
             tensors::PythonTensors,
             tokens::{self, PythonTokens},
         },
+        settings::{EngineSettings, NodeSettings},
+        shared_args::Given,
     },
-    ground::error::EngineError,
+    ground::{error::EngineError, range::MILLISECOND},
     model::identity::Model,
-    settings::{config::Config, python::PythonConfig},
     worker::{
         declaration::{Declaration, DeclaredModel},
         memory::SharedMemory,
-        start::{Loaded, LoadingWorker, WorkerSettings},
+        start::{Loaded, LoadingWorker, WorkerSettings, declare},
     },
 };
 
-/// Starts a worker for each instance. Returns the description of the model, and the instances. The
-/// caller is within the runtime of the streams.
-pub(in crate::engine) fn load(
-    settings: &PythonConfig,
-    config: &Config,
-) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let (declaration, file) = (&settings.model.declaration, settings.file.display());
-    let bytes = memory_bytes(declaration, config);
-    let memory = (0..config.instances).map(|_| {
-        SharedMemory::new(bytes).map_err(|error| {
-            let why = format!("{bytes} bytes of shared memory: {error}{}", remedy(&error));
-            EngineError::Worker(format!("{file}: {why}; lower max_batch of the class"))
-        })
-    });
-    let memory = memory.collect::<Result<Vec<_>, _>>()?;
-    info!(bytes, instances = config.instances, "reserved shared memory of each instance");
-    let start = |instance| {
-        LoadingWorker::start(WorkerSettings {
-            python: &settings.python,
-            file: &settings.file,
-            threads: settings.threads,
-            instance,
-            instances: config.instances,
-            max_batch: config.batching.max_batch,
-            start_timeout: settings.start_timeout,
-        })
-    };
-    // All workers import the file, load and try the engine at the same time.
-    let loading = (0..config.instances).map(start).collect::<Result<Vec<_>, _>>();
-    let loading = loading.map_err(EngineError::Worker)?;
-    for (worker, memory) in loading.iter().zip(&memory) {
-        worker.share(memory);
-        if worker.declaration().map_err(EngineError::Worker)? != *declaration {
-            let why = format!("{file}: its declaration has changed; start the node again");
-            return Err(EngineError::Worker(why));
+/// Keys of the engine `python`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Python")]
+pub struct PythonArgs {
+    /// Interpreter, such as bin/python of a virtual environment [default: python3]
+    #[arg(long, value_name = "FILE")]
+    pub python: Option<PathBuf>,
+}
+
+/// Settings of the engine `python`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename = "python")]
+pub struct PythonConfig {
+    /// File with the engine's class.
+    #[serde(skip)]
+    pub file: PathBuf,
+    /// Interpreter.
+    #[serde(skip)]
+    pub python: PathBuf,
+    /// Maximum time to load the engine.
+    #[serde(skip)]
+    pub start_timeout: Duration,
+    /// Number of threads of an instance.
+    pub threads: usize,
+    /// Model that the engine runs.
+    pub model: PythonModel,
+}
+
+/// Description of the model of an engine in Python.
+#[derive(Debug, Clone, Serialize)]
+pub struct PythonModel {
+    /// Declaration of the engine, from the attributes of its class.
+    #[serde(flatten)]
+    pub declaration: Declaration,
+    /// Facts from the manifest beside the engine's file; `None` without a manifest.
+    #[serde(flatten)]
+    pub manifest: Option<PythonManifest>,
+}
+
+/// Default of `--engine-start-timeout`: large models load for minutes.
+const START_TIMEOUT: TimeSpan = TimeSpan::from_millis(600_000);
+
+impl PythonConfig {
+    pub(in crate::engine) const KEYS: &[&str] =
+        &["model", "threads", "scenario", "batch_timeout", "engine_start_timeout"];
+
+    /// Asks the engine's file for its declaration, and reads the manifest beside it. Fails with the
+    /// file, the line and the fix.
+    pub(in crate::engine) fn resolve(
+        keys: &PythonArgs,
+        given: &mut Given<'_>,
+    ) -> anyhow::Result<Self> {
+        let missing = "python needs --model, the file with the engine's class (docs/ENGINES.md)";
+        let file = given.shared.model.as_deref().context(missing)?;
+        let (threads, start_timeout) = (given.threads()?, given.start_timeout(START_TIMEOUT)?);
+        let python = keys.python.clone().unwrap_or_else(|| "python3".into());
+        let declaration = if given.runs_code {
+            declare(&python, file).map_err(anyhow::Error::msg)?
+        } else {
+            files::check(file, u64::MAX)
+                .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
+            given.longest_output = Some(0);
+            Declaration::unknown()
+        };
+        let (most, shown) = (declaration.max_batch, file.display());
+        if let Some(asked) = given.batching.max_batch.filter(|asked| *asked > most) {
+            bail!(
+                "--max-batch {asked}: {shown} declares max_batch = {most}; raise it there, or lower --max-batch"
+            );
         }
+        ensure!(
+            given.batching.batch_timeout.is_none() || !declaration.is_language_model(),
+            "--batch-timeout is for `infer`, but {shown} has `generate`, whose requests do not wait for others; remove the option"
+        );
+        let manifest = PythonManifest::read(file, &declaration)?;
+        match (&manifest, given.shared.scenario) {
+            (Some(manifest), _) => given.add_batching(&manifest.batching, &manifest.path)?,
+            (None, None) => {}
+            (None, Some(scenario)) => {
+                bail!(
+                    "--scenario {scenario}: there is no manifest {}",
+                    manifest_path(file).display()
+                )
+            }
+        }
+        given.default_batching = (most, MILLISECOND);
+        if let DeclaredModel::Tokens { served, .. } = &declaration.model {
+            given.default_batching.1 = TimeSpan::ZERO;
+            given.longest_output = Some(served.max_tokens);
+        }
+        let model = PythonModel { declaration, manifest };
+        Ok(Self { file: file.to_path_buf(), python, start_timeout, threads, model })
     }
-    let begun = Instant::now();
-    let (mut engines, mut loaded) = (Vec::new(), None::<Loaded>);
-    for (worker, memory) in loading.into_iter().zip(memory) {
-        let (engine, facts) = open(worker, memory, begun, declaration, config)?;
-        engines.push(engine);
-        loaded.get_or_insert(facts);
+}
+
+impl EngineSettings for PythonConfig {
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let (declaration, file) = (&self.model.declaration, self.file.display());
+        let bytes = memory_bytes(declaration, node);
+        let memory = (0..node.instances).map(|_| {
+            SharedMemory::new(bytes).map_err(|error| {
+                let why = format!("{bytes} bytes of shared memory: {error}{}", remedy(&error));
+                EngineError::Worker(format!("{file}: {why}; lower max_batch of the class"))
+            })
+        });
+        let memory = memory.collect::<Result<Vec<_>, _>>()?;
+        info!(bytes, instances = node.instances, "reserved shared memory of each instance");
+        let start = |instance| {
+            LoadingWorker::start(WorkerSettings {
+                python: &self.python,
+                file: &self.file,
+                threads: self.threads,
+                instance,
+                instances: node.instances,
+                max_batch: node.batching.max_batch,
+                start_timeout: self.start_timeout,
+            })
+        };
+        // All workers import the file, load and try the engine at the same time.
+        let loading = (0..node.instances).map(start).collect::<Result<Vec<_>, _>>();
+        let loading = loading.map_err(EngineError::Worker)?;
+        for (worker, memory) in loading.iter().zip(&memory) {
+            worker.share(memory);
+            if worker.declaration().map_err(EngineError::Worker)? != *declaration {
+                let why = format!("{file}: its declaration has changed; start the node again");
+                return Err(EngineError::Worker(why));
+            }
+        }
+        let begun = Instant::now();
+        let (mut engines, mut loaded) = (Vec::new(), None::<Loaded>);
+        for (worker, memory) in loading.into_iter().zip(memory) {
+            let (engine, facts) = open(worker, memory, begun, declaration, node)?;
+            engines.push(engine);
+            loaded.get_or_insert(facts);
+        }
+        let sha256 = loaded.as_ref().map(|facts| facts.sha256.clone());
+        let facts = loaded.map(|facts| facts.to_string()).unwrap_or_default();
+        let framework = match declaration.framework.as_str() {
+            "" => facts,
+            framework => format!("{framework}; {facts}"),
+        };
+        let sha256 = sha256.unwrap_or_default();
+        let mut model = Model { framework, sha256, ..model(declaration) };
+        if let Some(manifest) = &self.model.manifest {
+            let (path, weights) = (manifest.path.display(), manifest.weights.as_deref());
+            info!(manifest = %path, precision = manifest.precision, weights, "loaded");
+            model.encodings = manifest.encodings.clone().unwrap_or(model.encodings);
+        }
+        Ok((model, engines))
     }
-    let sha256 = loaded.as_ref().map(|facts| facts.sha256.clone());
-    let facts = loaded.map(|facts| facts.to_string()).unwrap_or_default();
-    let framework = match declaration.framework.as_str() {
-        "" => facts,
-        framework => format!("{framework}; {facts}"),
-    };
-    let sha256 = sha256.unwrap_or_default();
-    let mut model = Model { framework, sha256, ..model(declaration) };
-    if let Some(manifest) = &settings.model.manifest {
-        let (path, weights) = (manifest.path.display(), manifest.weights.as_deref());
-        info!(manifest = %path, precision = manifest.precision, weights, "loaded");
-        model.encodings = manifest.encodings.clone().unwrap_or(model.encodings);
-    }
-    Ok((model, engines))
 }
 
 /// Waits for a worker, and makes an instance of it.
@@ -90,7 +193,7 @@ fn open(
     memory: SharedMemory,
     begun: Instant,
     declaration: &Declaration,
-    config: &Config,
+    node: &NodeSettings,
 ) -> Result<(EngineKind, Loaded), EngineError> {
     let (worker, facts) = worker.finish(begun).map_err(EngineError::Worker)?;
     let engine = match &declaration.model {
@@ -101,9 +204,9 @@ fn open(
             EngineKind::Batched(Box::new(engine.map_err(EngineError::Thread)?))
         }
         DeclaredModel::Tokens { served, .. } => {
-            let slots = config.batching.max_batch;
+            let slots = node.batching.max_batch;
             let engine =
-                PythonTokens::new(worker, memory, served.clone(), slots, config.engine_timeout);
+                PythonTokens::new(worker, memory, served.clone(), slots, node.engine_timeout);
             EngineKind::waiting(engine)?
         }
     };
@@ -111,14 +214,14 @@ fn open(
 }
 
 /// Returns the size of the memory that an instance shares with its worker, in bytes.
-fn memory_bytes(declaration: &Declaration, config: &Config) -> u64 {
+fn memory_bytes(declaration: &Declaration, node: &NodeSettings) -> u64 {
     let bytes = match &declaration.model {
         DeclaredModel::Tensors(model) => {
             let slot_bytes = model.slot_bytes(declaration.max_batch).unwrap_or(u64::MAX);
             slot_bytes.saturating_mul(SLOTS as u64)
         }
         DeclaredModel::Tokens { served, .. } => {
-            tokens::slot_bytes(served) * config.batching.max_batch as u64
+            tokens::slot_bytes(served) * node.batching.max_batch as u64
         }
     };
     bytes.max(1)

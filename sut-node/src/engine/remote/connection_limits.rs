@@ -7,8 +7,8 @@ use netdiv_transport::Connections;
 use rustix::io::Errno;
 
 use crate::{
+    engine::{remote::server_settings::ServersConfig, settings::NodeSettings},
     ground::error::EngineError,
-    settings::{config::Config, serving_engines::ServersConfig},
 };
 
 /// File with the first and the last port that the kernel gives to outgoing connections.
@@ -20,18 +20,18 @@ const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 /// the servers. Connections to different servers may share a local port.
 ///
 /// NOTE: servers with TLS may agree on HTTP/2, which needs one connection, so they are not checked.
-pub(crate) fn check(servers: &ServersConfig, config: &Config) -> Result<(), EngineError> {
+pub(crate) fn check(servers: &ServersConfig, node: &NodeSettings) -> Result<(), EngineError> {
     let plain = servers.urls.iter().filter(|url| url.scheme_str() == Some("http")).count();
-    let most = config.batching.max_batch.saturating_mul(config.instances);
-    let in_flight = config.max_in_flight_samples.map_or(most, |limit| most.min(limit as usize));
-    let other_files = Connections::files_without_strangers(config.network.max_connections);
+    let most = node.batching.max_batch.saturating_mul(node.instances);
+    let in_flight = node.max_in_flight_samples.map_or(most, |limit| most.min(limit as usize));
+    let other_files = Connections::files_without_strangers(node.max_connections);
     let limits = Limits {
         ports: ports(&kernel::read(PORT_RANGE)),
         files: usize::try_from(descriptors::limit()).unwrap_or(usize::MAX),
         other_files,
     };
     limits.refusal(in_flight, plain, servers.urls.len()).map_or(Ok(()), |why| {
-        let (batch, instances) = (config.batching.max_batch, config.instances);
+        let (batch, instances) = (node.batching.max_batch, node.instances);
         Err(EngineError::Failed(format!("--max-batch {batch}, --instances {instances}: {why}")))
     })
 }

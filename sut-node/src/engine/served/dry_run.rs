@@ -18,10 +18,10 @@ use crate::{
         served::{
             openai::{answer::EventResponse, dialect::api},
             output::ServedOutput,
+            settings::Dialect,
         },
     },
     model::served_model::ServedModel,
-    settings::serving_engines::Dialect,
 };
 
 /// Reads a response to a prompt of `prompt_tokens` tokens from the pieces of its body. Returns the

@@ -19,10 +19,10 @@ use crate::{
                 client::{Content, OpenAiClient},
             },
             output::{Remarks, ServedOutput},
+            settings::ServedConfig,
         },
     },
     ground::error::EngineError,
-    settings::serving_engines::ServedConfig,
 };
 
 /// Response of a server as it arrives.

@@ -11,6 +11,7 @@ use crate::{
         remote::{
             connection_limits,
             refusal::NO_ANSWER,
+            server_settings::ServersConfig,
             servers::Servers,
             start::{LOADING_HINT, wait_until_ready},
         },
@@ -19,40 +20,41 @@ use crate::{
             exchange::OpenAiExchange,
             openai::client::OpenAiClient,
             probe::{ServedProbe, probe},
+            settings::ServedConfig,
         },
+        settings::{EngineSettings, NodeSettings},
     },
     ground::error::EngineError,
     model::identity::Model,
-    settings::{
-        config::Config,
-        serving_engines::{ServedConfig, ServersConfig},
-    },
 };
 
-/// Checks that the servers are usable. Returns the description of their model, and the instances.
-pub(crate) fn load(
-    settings: &Arc<ServedConfig>,
-    config: &Config,
-) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let servers = Arc::new(Servers::new(&settings.servers.urls));
-    connection_limits::check(&settings.servers, config)?;
-    if !settings.servers.start_timeout.is_zero() {
-        wait_for_all(settings, &servers)?;
+impl EngineSettings for ServedConfig {
+    fn serving_engines(&self) -> Vec<String> {
+        self.servers.addresses()
     }
-    let probed = probe(settings).map_err(|error| match error {
-        EngineError::Failed(why) if why.contains(NO_ANSWER) => {
-            EngineError::Failed(format!("{why}; {LOADING_HINT}"))
+
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let settings = &Arc::new(self.clone());
+        let servers = Arc::new(Servers::new(&settings.servers.urls));
+        connection_limits::check(&settings.servers, node)?;
+        if !settings.servers.start_timeout.is_zero() {
+            wait_for_all(settings, &servers)?;
         }
-        error => error,
-    })?;
-    let said = Arc::new(AtomicBool::new(false));
-    let engine = |_| {
-        let exchange = OpenAiExchange::new(settings.clone());
-        let slots = config.batching.max_batch;
-        EngineKind::waiting(served(exchange, servers.clone(), slots, said.clone()))
-    };
-    let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
-    Ok((Model { servers: servers.counts(), ..model(settings, probed) }, engines))
+        let probed = probe(settings).map_err(|error| match error {
+            EngineError::Failed(why) if why.contains(NO_ANSWER) => {
+                EngineError::Failed(format!("{why}; {LOADING_HINT}"))
+            }
+            error => error,
+        })?;
+        let said = Arc::new(AtomicBool::new(false));
+        let engine = |_| {
+            let exchange = OpenAiExchange::new(settings.clone());
+            let slots = node.batching.max_batch;
+            EngineKind::waiting(served(exchange, servers.clone(), slots, said.clone()))
+        };
+        let engines = (0..node.instances).map(engine).collect::<Result<_, EngineError>>()?;
+        Ok((Model { servers: servers.counts(), ..model(settings, probed) }, engines))
+    }
 }
 
 /// Waits until every server is ready.

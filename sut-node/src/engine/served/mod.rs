@@ -17,6 +17,7 @@ pub(super) mod load;
 mod openai;
 mod output;
 mod probe;
+pub(super) mod settings;
 
 #[cfg(test)]
 #[path = "../../../tests/served/mod.rs"]

@@ -17,11 +17,10 @@ use crate::{
             servers::{Server, Servers},
             token_receiver::{Discard, TokenReceiver},
         },
-        served::{exchange::OpenAiExchange, output::Remarks},
+        served::{exchange::OpenAiExchange, output::Remarks, settings::ServedConfig},
     },
     ground::error::EngineError,
     model::served_model::ServedModel,
-    settings::serving_engines::ServedConfig,
 };
 
 /// Maximum length of the probe's prompt, in tokens.

@@ -11,13 +11,15 @@ use netdiv_node_common::{
 use netdiv_transport::security::make_certificates;
 
 use crate::{
-    model::manifest::{Dimension, Shape},
-    settings::{
-        args::Args,
-        engine::EngineConfig,
-        python::{PythonConfig, PythonModel},
-        python_manifest::PythonManifest,
+    engine::{
+        list::EngineConfig,
+        python::{
+            load::{PythonConfig, PythonModel},
+            manifest::PythonManifest,
+        },
     },
+    model::manifest::{Dimension, Shape},
+    settings::args::Args,
     worker::declaration::{Declaration, DeclaredModel, DeclaredTensors},
 };
 

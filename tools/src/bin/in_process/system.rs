@@ -63,7 +63,7 @@ pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn Syste
     if counts_tokens && model.tokens.is_none() {
         return Err(sut_node::NodeError::NoTokens(model.engine.clone()).to_string());
     }
-    test.library().prepare(model.input.clone(), config.max_payload_bytes as u64)?;
+    test.library().prepare(model.input.clone(), config.node.max_payload_bytes as u64)?;
     let description = DescribeResponse {
         node_name: config.name.clone(),
         software_version: env!("CARGO_PKG_VERSION").into(),

@@ -8,25 +8,24 @@ use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
 use netdiv_node_common::words::PrefixCaching;
 
-use crate::{
-    engine::{
-        remote::{
-            connector::Version,
-            refusal::{Refusal, blames_prompt, short},
-            servers::Server,
-        },
-        served::{
-            connections::{Failure, Pool, fresh, kept, was_closed},
-            openai::{
-                answer::EventResponse,
-                connection_pool::{AnswerBody, ConnectionPool},
-                dialect::{Api, Context, api},
-                fault::refusal,
-                retry_after::pause,
-            },
-        },
+use crate::engine::{
+    remote::{
+        connector::Version,
+        refusal::{Refusal, blames_prompt, short},
+        server_settings::H2C,
+        servers::Server,
     },
-    settings::serving_engines::{H2C, ServedConfig},
+    served::{
+        connections::{Failure, Pool, fresh, kept, was_closed},
+        openai::{
+            answer::EventResponse,
+            connection_pool::{AnswerBody, ConnectionPool},
+            dialect::{Api, Context, api},
+            fault::refusal,
+            retry_after::pause,
+        },
+        settings::ServedConfig,
+    },
 };
 
 /// Maximum length of a refusal's text, in bytes.

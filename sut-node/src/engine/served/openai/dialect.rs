@@ -7,9 +7,9 @@ use crate::{
     engine::served::{
         chunk::Chunk,
         openai::{completions, fault::fault, llamacpp, sglang},
+        settings::Dialect,
     },
     model::served_model::ServedModel,
-    settings::serving_engines::Dialect,
 };
 
 /// Dialect of a product: its paths, its keys, and the functions that build requests and read

@@ -62,7 +62,7 @@ pub(super) fn manifest_path(file: &Path) -> PathBuf {
 impl PythonManifest {
     /// Reads the manifest beside an engine's file, or beside the file that a link leads to. Returns
     /// `None` if there is no manifest.
-    pub(super) fn read(
+    pub(crate) fn read(
         file: &Path,
         declaration: &Declaration,
     ) -> Result<Option<Self>, ManifestError> {

@@ -2,17 +2,18 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use anyhow::ensure;
 use netdiv_node_common::{process::TimeSpan, resources::files};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    engine::shared_args::Given,
     ground::range::{OutOfRange, within},
-    settings::error::ConfigError,
 };
 
 /// Keys of the engine `tokens`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "The engine tokens (engines: tokens)")]
+#[command(next_help_heading = "Outputs")]
 pub struct TokensArgs {
     /// Time until the first token of an output [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
@@ -37,6 +38,7 @@ pub struct TokensArgs {
 
 /// Settings of the engine `tokens`, which responds token by token, without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename = "tokens")]
 pub struct TokensConfig {
     /// Kinds of outputs, at least one. The prompt determines the kind of an output.
     pub outputs: Vec<OutputKind>,
@@ -132,28 +134,36 @@ impl From<OutputLength> for String {
     }
 }
 
-impl TokensArgs {
+impl TokensConfig {
+    pub(in crate::engine) const KEYS: &[&str] = &[];
+
     /// Checks the settings and fills in the defaults. Reads the schedule.
-    pub(super) fn resolve(&self) -> Result<TokensConfig, ConfigError> {
-        let vocabulary = self.tokens_vocabulary.unwrap_or(32_000);
+    pub(in crate::engine) fn resolve(
+        keys: &TokensArgs,
+        given: &mut Given<'_>,
+    ) -> anyhow::Result<Self> {
+        let vocabulary = keys.tokens_vocabulary.unwrap_or(32_000);
         within("tokens-vocabulary", vocabulary, MIN_VOCABULARY..=i32::MAX as u32)?;
-        let outputs = match &self.tokens_schedule {
+        let outputs = match &keys.tokens_schedule {
             None => vec![OutputKind {
-                ttft_us: micros("tokens-ttft", self.tokens_ttft)?,
-                tpot_us: micros("tokens-tpot", self.tokens_tpot)?,
-                tokens: self.tokens_output.unwrap_or(OutputLength { min: 256, max: 256 }),
+                ttft_us: micros("tokens-ttft", keys.tokens_ttft)?,
+                tpot_us: micros("tokens-tpot", keys.tokens_tpot)?,
+                tokens: keys.tokens_output.unwrap_or(OutputLength { min: 256, max: 256 }),
             }],
             Some(path) => {
-                let Self { tokens_ttft, tokens_tpot, tokens_output, .. } = self;
-                if tokens_ttft.or(*tokens_tpot).is_some() || tokens_output.is_some() {
-                    return Err(ConfigError::ScheduleAndTimes);
-                }
-                let refused = |why: String| ConfigError::Schedule { path: path.clone(), why };
+                let TokensArgs { tokens_ttft, tokens_tpot, tokens_output, .. } = keys;
+                ensure!(
+                    tokens_ttft.or(*tokens_tpot).is_none() && tokens_output.is_none(),
+                    "--tokens-schedule replaces --tokens-ttft, --tokens-tpot and --tokens-output; remove them"
+                );
+                let refused =
+                    |why: String| anyhow::anyhow!("--tokens-schedule {}: {why}", path.display());
                 let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
                 schedule(&text).map_err(refused)?
             }
         };
-        Ok(TokensConfig { outputs, vocabulary })
+        given.longest_output = outputs.iter().map(|kind| kind.tokens.max).max();
+        Ok(Self { outputs, vocabulary })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the serving engines behind the node.
+//! Settings of the serving engines behind the node, over HTTP and over gRPC.
 
 use std::{
     fmt,
@@ -6,25 +6,21 @@ use std::{
     time::Duration,
 };
 
-use clap::ValueEnum;
+use anyhow::{Context as _, bail, ensure};
 use http::{HeaderValue, Uri, uri::PathAndQuery};
 use netdiv_node_common::process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ground::{
-        range::{MILLISECOND, OutOfRange, limit},
-        serialized::{count, milliseconds},
-    },
-    model::served_model::ServedModel,
-    settings::error::ConfigError,
+use crate::ground::{
+    range::{MILLISECOND, limit},
+    serialized::{count, milliseconds},
 };
 
 /// Keys of serving engines.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Serving engines (engines: openai, kserve)")]
-pub struct ServedArgs {
+#[command(next_help_heading = "Serving engines")]
+pub struct ServersArgs {
     /// Addresses of the serving engines: `http://HOST:PORT` or `https://HOST:PORT`
     ///
     /// openai also accepts `h2c://HOST:PORT`, HTTP/2 without TLS. With several addresses, a sample
@@ -42,58 +38,6 @@ pub struct ServedArgs {
     /// Maximum time without a token or a response before a sample fails [default: 45s]
     #[arg(long, value_name = "TIME")]
     pub url_timeout: Option<TimeSpan>,
-}
-
-/// Keys of the start of engines that load their models in other processes.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Start of the engine (engines: openai, kserve, python)")]
-pub struct StartArgs {
-    /// Maximum time to wait for an engine that is still loading [default: python 10m, others 0s]
-    #[arg(long, value_name = "TIME")]
-    pub engine_start_timeout: Option<TimeSpan>,
-}
-
-impl StartArgs {
-    /// Returns the time, or this default.
-    pub(super) fn timeout(&self, default: TimeSpan) -> Result<Duration, OutOfRange> {
-        limit("engine-start-timeout", self.engine_start_timeout, default, TimeSpan::ZERO)
-    }
-}
-
-/// Keys of the engine `openai`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Serving engines over HTTP (engines: openai)")]
-pub struct OpenaiArgs {
-    /// Serving engine at --url [default: vllm]
-    #[arg(long, value_name = "ENGINE")]
-    pub openai_dialect: Option<Dialect>,
-}
-
-/// Serving engine, whose requests and responses have their own form.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dialect {
-    /// vLLM, `/v1/completions`
-    #[default]
-    Vllm,
-    /// SGLang, `/generate`
-    Sglang,
-    /// TensorRT-LLM's trtllm-serve, `/v1/completions`
-    Trtllm,
-    /// llama.cpp's llama-server, `/completion`
-    Llamacpp,
-}
-
-/// Settings of the engine `openai`, which sends prompts to serving engines over HTTP.
-#[derive(Debug, Clone, Serialize)]
-pub struct ServedConfig {
-    /// Program that serves at these addresses. It determines the form of requests and responses.
-    pub dialect: Dialect,
-    /// Addresses of the serving engines, with the credentials for them.
-    #[serde(flatten)]
-    pub servers: ServersConfig,
-    /// Model that the serving engines serve.
-    pub model: ServedModel,
 }
 
 /// Scheme of URLs for HTTP/2 without TLS, which the client uses without negotiation (prior
@@ -122,7 +66,7 @@ pub struct ServersConfig {
 
 impl ServersConfig {
     /// Returns the addresses of the serving engines, as HOST:PORT.
-    pub(super) fn addresses(&self) -> Vec<String> {
+    pub(crate) fn addresses(&self) -> Vec<String> {
         let address = |url: &Uri| {
             let port = if url.scheme_str() == Some("https") { 443 } else { 80 };
             format!("{}:{}", url.host().unwrap_or_default(), url.port_u16().unwrap_or(port))
@@ -147,39 +91,34 @@ impl fmt::Debug for ServersConfig {
 /// 60 s, and the reason must be reported before that.
 const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
-impl OpenaiArgs {
-    /// Checks the settings and fills in the defaults. Reads the description of the model, the token
-    /// and the certificates.
-    pub(super) fn resolve(
-        &self,
-        served: &ServedArgs,
-        start: &StartArgs,
-        model: Option<&Path>,
-    ) -> Result<ServedConfig, ConfigError> {
-        let dialect = self.openai_dialect.unwrap_or_default();
-        let servers = served.servers(start, true)?;
-        let model = ServedModel::read(model.ok_or(ConfigError::NoModelFile)?)?;
-        if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
-            return Err(ConfigError::MinTokensUnsupported(model.min_tokens));
-        }
-        Ok(ServedConfig { servers, dialect, model })
-    }
-}
+/// Defaults of the maximum number of samples in flight in a serving engine, equal to vLLM's, and of
+/// the time that they wait for others.
+pub(crate) const SERVED_BATCHING: (usize, TimeSpan) = (256, TimeSpan::ZERO);
 
-impl ServedArgs {
+/// Keys of engines that call serving engines, besides the engine's own.
+pub(crate) const SERVER_KEYS: &[&str] =
+    &["model", "engine_start_timeout", "url", "url_token_file", "url_ca", "url_timeout"];
+
+impl ServersArgs {
     /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`
     /// is true for servers over HTTP, and false for gRPC.
-    pub(super) fn servers(
+    pub(crate) fn resolve(
         &self,
-        start: &StartArgs,
+        start_timeout: Duration,
         over_http: bool,
-    ) -> Result<ServersConfig, ConfigError> {
-        let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoUrl) };
+    ) -> anyhow::Result<ServersConfig> {
+        let Some(urls @ [_, ..]) = self.url.as_deref() else {
+            bail!(
+                "openai and kserve need --url, the address of the serving engine (docs/ENGINES.md)"
+            );
+        };
         let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
         if self.url_ca.is_none()
             && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
         {
-            return Err(ConfigError::NoAuthority(url.to_string()));
+            bail!(
+                "--url {url}: https needs --url-ca, the authority that signs the server's certificate"
+            );
         }
         let token = self.url_token_file.as_deref().map(Token::read).transpose()?;
         Ok(ServersConfig {
@@ -190,22 +129,24 @@ impl ServedArgs {
                 None => ClientTls::without_authority()?,
             },
             timeout: limit("url-timeout", self.url_timeout, TIMEOUT, MILLISECOND)?,
-            start_timeout: start.timeout(TimeSpan::ZERO)?,
+            start_timeout,
         })
     }
 }
 
+/// Returns the path of the file that describes the model of the serving engines.
+pub(crate) fn served_model_file(model: Option<&Path>) -> anyhow::Result<&Path> {
+    model.context(
+        "openai and kserve need --model, a file that describes the serving engine's model (docs/ENGINES.md#the-models-file)",
+    )
+}
+
 /// Reads an address. Fails if it is not a scheme, a host and a port, or if it contains anything
 /// else.
-fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
-    let refused = |why| ConfigError::Url { url: text.into(), why };
+fn address(text: &str, over_http: bool) -> anyhow::Result<Uri> {
+    let refused = |why| anyhow::anyhow!("--url {text}: {why}");
     // The address may contain a secret before the @, and must not be printed.
-    if text.contains('@') {
-        return Err(ConfigError::Url {
-            url: "…".into(),
-            why: "give a token with --url-token-file, not in the address",
-        });
-    }
+    ensure!(!text.contains('@'), "--url …: give a token with --url-token-file, not in the address");
     let url: Uri = text.parse().map_err(|_| refused("not an address; write http://HOST:PORT"))?;
     match (url.scheme_str(), over_http) {
         (Some("http" | "https"), _) | (Some(H2C), true) => {}

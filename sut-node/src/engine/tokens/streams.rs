@@ -14,13 +14,14 @@ use netdiv_contract::{checksum, v1};
 
 use crate::{
     engine::{
-        interface::{StreamingEngine, WaitingEngine},
+        interface::{EngineKind, StreamingEngine, WaitingEngine},
+        settings::{EngineSettings, NodeSettings},
         sink::Sink,
         timer::Timer,
+        tokens::settings::{OutputKind, TokensConfig},
     },
     ground::error::EngineError,
     model::{identity::Model, payload::Payload, token_limits::TokenLimits},
-    settings::tokens::{OutputKind, TokensConfig},
 };
 
 /// Number of lowest ids that outputs never contain. Most models reserve them for padding, unknown
@@ -34,15 +35,17 @@ const LONGEST_STEP: Duration = Duration::from_micros(100);
 /// Maximum interval at which an output checks that its client has not gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Returns the description of the engine's model.
-pub(super) fn model(settings: &TokensConfig) -> Model {
-    Model::of_tokens(
-        "tokens",
-        TokenLimits { vocabulary: settings.vocabulary, ..TokenLimits::default() },
-    )
+impl EngineSettings for TokensConfig {
+    fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
+        let (settings, slots) = (Arc::new(self.clone()), node.batching.max_batch);
+        let engine = |_| EngineKind::waiting(TokensEngine::new(settings.clone(), slots));
+        let engines = (0..node.instances).map(engine).collect::<Result<_, _>>()?;
+        let limits = TokenLimits { vocabulary: self.vocabulary, ..TokenLimits::default() };
+        Ok((Model::of_tokens("tokens", limits), engines))
+    }
 }
 
-pub(super) struct TokensEngine {
+pub(in crate::engine) struct TokensEngine {
     settings: Arc<TokensConfig>,
     slots: usize,
     /// Outputs in flight, by slot.
@@ -62,7 +65,7 @@ struct TokenStream {
 }
 
 impl TokensEngine {
-    pub(super) fn new(settings: Arc<TokensConfig>, slots: usize) -> io::Result<Self> {
+    pub(in crate::engine) fn new(settings: Arc<TokensConfig>, slots: usize) -> io::Result<Self> {
         let (speeches, free, timer) = (Vec::new(), Vec::new(), Timer::new()?);
         Ok(Self { settings, slots, speeches, free, due: BinaryHeap::new(), timer })
     }
@@ -201,13 +204,13 @@ mod tests {
 
     use super::*;
     use crate::{
+        engine::tokens::settings::OutputLength,
         ground::clock::Clock,
         sample::{
             queued_sample::QueuedSample,
             replies::{self, ReplyTarget},
             sessions::Sessions,
         },
-        settings::tokens::OutputLength,
     };
 
     #[tokio::test]
