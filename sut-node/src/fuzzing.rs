@@ -7,8 +7,11 @@ use bytes::Bytes;
 use crate::{
     engine::{Dialect, read_answer, read_stream},
     model::{
-        decoupled::DecoupledModel, language::LanguageModel, manifest::Manifest,
-        served_model::ServedModel, workloads::dry_run::DryRun,
+        decoupled::DecoupledModel,
+        language::LanguageModel,
+        manifest::{Manifest, ModelFile},
+        served_model::ServedModel,
+        workloads::dry_run::DryRun,
     },
 };
 
@@ -24,7 +27,8 @@ pub struct FuzzedWorkload(DryRun);
 impl FuzzedWorkload {
     /// Reads a manifest; `None` if it is invalid.
     pub fn read(manifest: &Path) -> Option<Self> {
-        Some(Self(DryRun::new(Manifest::read(manifest).ok()?).ok()?))
+        let file = ModelFile::read(manifest).ok()?;
+        Some(Self(DryRun::new(Manifest::of(&file).ok()?).ok()?))
     }
 
     /// Runs the samples as one batch. Skips the samples that do not fit the model's layout, and
@@ -36,8 +40,9 @@ impl FuzzedWorkload {
 
 /// Reads a file as the manifest of a language model, and as the file of a served model.
 pub fn read_language_model(path: &Path) {
-    let _ = LanguageModel::read(path);
-    let _ = ServedModel::read(path);
+    let Ok(file) = ModelFile::read(path) else { return };
+    let _ = LanguageModel::of(&file);
+    let _ = ServedModel::of(&file);
 }
 
 /// Reads a serving engine's response to a prompt of four tokens. `pieces` are the parts of its

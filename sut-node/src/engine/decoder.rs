@@ -21,7 +21,10 @@ use crate::{
         sink::Sink,
     },
     ground::error::EngineError,
-    model::{identity::Model, payload::Payload, served_model::ServedModel, workload::integers},
+    model::{
+        identity::Model, manifest::ModelFile, payload::Payload, served_model::ServedModel,
+        workload::integers,
+    },
 };
 
 /// Language model of the demo, which `deploy/sorting/train.py` writes.
@@ -57,13 +60,13 @@ impl DecoderConfig {
     /// and the ending `.onnx`. `None`: the model of the demo.
     fn new(description: Option<&Path>, threads: usize) -> anyhow::Result<Self> {
         let Some(path) = description else {
-            let model =
-                ServedModel::parse("sorting.toml (embedded)".as_ref(), SORTING_DESCRIPTION)?;
-            return Ok(Self { file: None, model, threads });
+            let file = ModelFile::new("sorting.toml (embedded)".as_ref(), SORTING_DESCRIPTION);
+            return Ok(Self { file: None, model: ServedModel::of(&file)?, threads });
         };
         let file = expected(path, |path| path.with_extension("onnx"))
             .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-        Ok(Self { file: Some(file), model: ServedModel::read(path)?, threads })
+        let model = ServedModel::of(&ModelFile::read(path)?)?;
+        Ok(Self { file: Some(file), model, threads })
     }
 }
 
@@ -250,9 +253,9 @@ mod tests {
     const GREEDY: &str = include_str!("../../../deploy/sorting/greedy.txt");
 
     fn settings(edit: impl FnOnce(&mut ServedModel)) -> DecoderConfig {
-        let mut model = ServedModel::parse("sorting.toml".as_ref(), SORTING_DESCRIPTION).unwrap();
-        edit(&mut model);
-        DecoderConfig { file: None, model, threads: 1 }
+        let mut settings = DecoderConfig::new(None, 1).unwrap();
+        edit(&mut settings.model);
+        settings
     }
 
     fn engine(settings: &DecoderConfig) -> Decoder {

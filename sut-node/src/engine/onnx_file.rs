@@ -4,7 +4,10 @@ use std::path::Path;
 
 use netdiv_node_common::resources::files;
 
-use crate::{engine::onnx_data, ground::error::EngineError};
+use crate::{
+    engine::{onnx_data, settings::unreadable},
+    ground::error::EngineError,
+};
 
 /// Name and version of the runtime that runs models in ONNX format.
 pub(super) const RTEN: &str = "rten 0.27";
@@ -21,7 +24,7 @@ impl OnnxFile {
     pub(super) fn read(path: &Path) -> Result<Self, EngineError> {
         match files::read(path, u64::MAX) {
             Ok(bytes) => Self::load(path, bytes),
-            Err(error) => Err(EngineError::Unreadable { path: path.display().to_string(), error }),
+            Err(error) => Err(unreadable(path, error)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Interface between a node's settings and those of its engine.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_node_common::resources::files;
@@ -69,6 +69,14 @@ pub(crate) trait EngineSettings {
 
 /// Fails if the file of a model is missing or unreadable.
 pub(super) fn check_model_file(path: &Path) -> Result<(), EngineError> {
-    files::check(path, u64::MAX)
-        .map_err(|error| EngineError::Unreadable { path: path.display().to_string(), error })
+    files::check(path, u64::MAX).map_err(|error| unreadable(path, error))
+}
+
+/// Returns the SHA-256 of the file of a model, in hex.
+pub(super) fn model_sha256(path: &Path) -> Result<String, EngineError> {
+    files::sha256(path).map_err(|error| unreadable(path, error))
+}
+
+pub(super) fn unreadable(path: &Path, error: io::Error) -> EngineError {
+    EngineError::Unreadable { path: path.display().to_string(), error }
 }

@@ -2,13 +2,13 @@
 //! calls such a model decoupled: it sends several responses to a request. The file of the model has
 //! the keys of a served model, and the names of the model's tensors.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use netdiv_node_common::words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    manifest::{ManifestError, read_text},
+    manifest::{ManifestError, ModelFile},
     served_model::ServedModel,
 };
 
@@ -65,15 +65,14 @@ struct DecoupledFile {
 
 impl DecoupledModel {
     /// Reads and checks the file of a model.
-    pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        let refused = |why| ManifestError { path: path.to_path_buf(), why };
-        Self::of(&read_text(path)?).map_err(refused)
+    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+        file.parse("", Self::checked)
     }
 
-    fn of(text: &str) -> Result<Self, String> {
-        let refused = |error: toml::de::Error| with_suggestion(&error.to_string());
-        let DecoupledFile { output, inputs, served } = toml::from_str(text).map_err(refused)?;
-        let served: ServedModel = served.try_into().map_err(refused)?;
+    fn checked(DecoupledFile { output, inputs, served }: DecoupledFile) -> Result<Self, String> {
+        let served: ServedModel = served
+            .try_into()
+            .map_err(|error: toml::de::Error| with_suggestion(&error.to_string()))?;
         let served = served.checked()?;
         let given = |(name, value): (String, toml::Value)| {
             let given = value.clone().try_into().map_err(|_| {
@@ -111,7 +110,8 @@ mod tests {
     fn a_file_says_what_each_input_gets() {
         let good = "name = 'tiny'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 5\neos = [2]\noutput = 'ids'\n\
             [inputs]\ninput_ids = 'prompt'\nn = 'prompt_tokens'\nlimit = 7\ntemperature = 1.0\nstreaming = true\nend = 'eos'\n";
-        let model = DecoupledModel::of(good).unwrap();
+        let of = |text: &str| DecoupledModel::of(&ModelFile::new("tiny.toml".as_ref(), text));
+        let model = of(good).unwrap();
         assert_eq!(model.inputs["limit"], InputValue::Integer(7));
         assert_eq!(model.inputs["streaming"], InputValue::Bool(true));
         assert_eq!(model.inputs["n"], InputValue::Word(InputSource::PromptTokens));
@@ -126,7 +126,7 @@ mod tests {
             ("eos", "end", "unknown field `end`"),
             ("limit = 7", "limit = [7]", "limit = [7]: give a number"),
         ] {
-            let error = DecoupledModel::of(&good.replacen(from, to, 1)).unwrap_err();
+            let error = of(&good.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
     }

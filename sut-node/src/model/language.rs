@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_node_common::{
-    resources::{companion::relative, files},
-    words::with_suggestion,
-};
+use netdiv_node_common::{resources::companion::relative, words::with_suggestion};
 use netdiv_plugin::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    manifest::{ManifestError, precision, precision_name, read_text},
+    manifest::{ManifestError, ModelFile, precision, precision_name},
     served_model::{MAX_TOKENS, ServedModel, within},
 };
 
@@ -83,21 +80,14 @@ fn greedy() -> u32 {
 
 impl LanguageModel {
     /// Returns true if the file is the manifest of a language model, even if it is invalid as such.
-    pub(crate) fn is_in(path: &Path) -> bool {
-        let text = files::read_text(path).unwrap_or_default();
-        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
-        table.contains_key("tokens")
-            || table.get("workload").and_then(toml::Value::as_str) == Some(WORKLOAD)
+    pub(crate) fn is_in(file: &ModelFile<'_>) -> bool {
+        file.value("tokens").is_some() || file.value("workload") == Some(WORKLOAD.into())
     }
 
     /// Reads and checks the manifest of a language model.
-    pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        let refused = |why: String| ManifestError { path: path.into(), why };
-        let file: LanguageFile = toml::from_str(&read_text(path)?).map_err(|error| {
-            let why = with_suggestion(&error.to_string());
-            refused(format!("not a manifest of a language model (docs/ENGINES.md): {why}"))
-        })?;
-        file.check(path).map_err(refused)
+    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+        let kind = "not a manifest of a language model (docs/ENGINES.md): ";
+        file.parse(kind, |keys: LanguageFile| keys.check(file.path))
     }
 }
 
@@ -116,23 +106,21 @@ impl LanguageFile {
             .try_into()
             .map_err(|e: toml::de::Error| in_tokens(with_suggestion(e.message())))?;
         let served = served.checked().map_err(in_tokens)?;
-        let fault = within("slots", slots, 1, MOST_SLOTS)
-            .or_else(|| within("chunk", chunk, 1, MAX_TOKENS))
-            .or_else(|| within("cache_mib", cache_mib, 0, MOST_CACHE_MIB))
-            .or_else(|| within("beams", beams, 1, MOST_BEAMS));
-        match fault {
-            Some(why) => Err(in_tokens(why)),
-            None => Ok(LanguageModel {
-                file: relative(path, &self.model).map_err(|error| error.to_string())?,
-                precision: self.precision,
-                weights: self.weights,
-                served,
-                slots,
-                chunk,
-                cache_mib,
-                beams,
-            }),
-        }
+        within("slots", slots, 1, MOST_SLOTS)
+            .and_then(|()| within("chunk", chunk, 1, MAX_TOKENS))
+            .and_then(|()| within("cache_mib", cache_mib, 0, MOST_CACHE_MIB))
+            .and_then(|()| within("beams", beams, 1, MOST_BEAMS))
+            .map_err(in_tokens)?;
+        Ok(LanguageModel {
+            file: relative(path, &self.model).map_err(|error| error.to_string())?,
+            precision: self.precision,
+            weights: self.weights,
+            served,
+            slots,
+            chunk,
+            cache_mib,
+            beams,
+        })
     }
 }
 
@@ -148,8 +136,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tiny.toml");
         std::fs::write(&path, GOOD).unwrap();
-        assert!(LanguageModel::is_in(&path));
-        let model = LanguageModel::read(&path).unwrap();
+        let file = ModelFile::read(&path).unwrap();
+        assert!(LanguageModel::is_in(&file));
+        let model = LanguageModel::of(&file).unwrap();
         assert_eq!(model.file, folder.path().join("tiny.pt"));
         assert_eq!((model.served.name.as_str(), model.served.min_tokens), ("tiny", 1));
         assert_eq!((model.slots, model.chunk, model.cache_mib, model.beams), (32, 256, 0, 1));
@@ -182,12 +171,11 @@ mod tests {
             ("[tokens]", "[token]", "unknown field `token`"),
             ("-model'", "-models'", "workload = \"language-models\": with [tokens], it must be"),
         ] {
-            std::fs::write(&path, GOOD.replacen(from, to, 1)).unwrap();
-            let error = LanguageModel::read(&path).unwrap_err().to_string();
+            let file = ModelFile::new(&path, GOOD.replacen(from, to, 1));
+            let error = LanguageModel::of(&file).unwrap_err().to_string();
             assert!(error.contains(words) && error.contains("tiny.toml"), "{words}: {error}");
         }
-        let error = LanguageModel::read("/nowhere".as_ref()).unwrap_err().to_string();
+        let error = ModelFile::read("/nowhere".as_ref()).unwrap_err().to_string();
         assert!(error.contains("/nowhere: cannot be read"), "{error}");
-        assert!(!LanguageModel::is_in("/nowhere".as_ref()));
     }
 }

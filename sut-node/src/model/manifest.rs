@@ -16,7 +16,10 @@ use netdiv_node_common::{
     words::{Scenario, Todo, did_you_mean, todos, with_suggestion},
 };
 use netdiv_plugin::Precision;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _},
+};
 
 use crate::model::batching::BatchingArgs;
 
@@ -127,16 +130,49 @@ pub struct ManifestError {
     pub why: String,
 }
 
-/// Reads the text of a model's file. Fails if it contains placeholders.
-pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
-    let refused = |why| ManifestError { path: path.into(), why };
-    let text = files::read_toml(path).map_err(|error| {
-        let hint = if is_hub_name(path) { HUB_HINT } else { "" };
-        refused(format!("cannot be read: {error}{hint}"))
-    })?;
-    match todos(&text).as_slice() {
-        [] => Ok(text),
-        todos => Err(refused(todos.iter().map(Todo::to_string).collect::<Vec<_>>().join("; "))),
+/// File that describes a model, in TOML. The engine, and the keys in the file, determine what it
+/// describes.
+#[derive(Debug)]
+pub(crate) struct ModelFile<'a> {
+    /// Path of the file.
+    pub(crate) path: &'a Path,
+    text: String,
+}
+
+impl<'a> ModelFile<'a> {
+    /// Reads the file. Fails if it contains placeholders.
+    pub(crate) fn read(path: &'a Path) -> Result<Self, ManifestError> {
+        let refused = |why| ManifestError { path: path.into(), why };
+        let text = files::read_toml(path).map_err(|error| {
+            let hint = if is_hub_name(path) { HUB_HINT } else { "" };
+            refused(format!("cannot be read: {error}{hint}"))
+        })?;
+        match todos(&text).as_slice() {
+            [] => Ok(Self::new(path, text)),
+            todos => Err(refused(todos.iter().map(Todo::to_string).collect::<Vec<_>>().join("; "))),
+        }
+    }
+
+    pub(crate) fn new(path: &'a Path, text: impl Into<String>) -> Self {
+        Self { path, text: text.into() }
+    }
+
+    /// Returns the value of a key; `None` if it is missing, or if the file is not TOML.
+    pub(crate) fn value(&self, key: &str) -> Option<toml::Value> {
+        toml::from_str::<toml::Table>(&self.text).ok()?.remove(key)
+    }
+
+    /// Reads the keys of `T`, and passes them to `check`. `kind` begins the error if the keys are
+    /// others.
+    pub(crate) fn parse<T: DeserializeOwned, M>(
+        &self,
+        kind: &str,
+        check: impl FnOnce(T) -> Result<M, String>,
+    ) -> Result<M, ManifestError> {
+        toml::from_str(&self.text)
+            .map_err(|error| format!("{kind}{}", with_suggestion(&error.to_string())))
+            .and_then(check)
+            .map_err(|why| ManifestError { path: self.path.into(), why })
     }
 }
 
@@ -161,24 +197,25 @@ struct ManifestFile {
     #[serde(default)]
     weights: String,
     encodings: Option<Vec<Encoding>>,
-    inputs: Vec<Entry>,
-    outputs: Vec<Entry>,
+    inputs: Vec<TensorEntry>,
+    outputs: Vec<TensorEntry>,
     #[serde(default)]
     parameters: toml::Table,
     #[serde(default)]
     batching: BTreeMap<String, toml::Table>,
 }
 
-#[derive(Deserialize)]
+/// A tensor, as a manifest or the class of an engine in Python declares it.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+pub(crate) struct TensorEntry {
     name: String,
-    #[serde(deserialize_with = "data_type")]
+    #[serde(deserialize_with = "data_type", alias = "dtype")]
     data_type: DataType,
     shape: Vec<Length>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Length {
     Fixed(i64),
@@ -245,36 +282,8 @@ impl BatchingTables {
 
 impl Manifest {
     /// Reads and checks a manifest.
-    pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        let bad = |why: String| ManifestError { path: path.into(), why };
-        let file: ManifestFile = toml::from_str(&read_text(path)?).map_err(|error| {
-            let why = with_suggestion(&error.to_string());
-            bad(format!("not a manifest (docs/ENGINES.md): {why}"))
-        })?;
-        file.check(path).map_err(bad)
-    }
-
-    /// Returns the lengths of the free dimensions in a sample's tensors, indexed by the number in
-    /// [`Dimension::Free`]. Fails if a length is 0, or if two dimensions of the same number differ
-    /// in length.
-    pub(crate) fn lengths(&self, tensors: &[Tensor<Bytes>]) -> Result<Vec<usize>, String> {
-        let mut lengths = vec![None; self.free];
-        for (shape, tensor) in self.inputs.iter().zip(tensors) {
-            for (dimension, length) in shape.dimensions.iter().zip(&tensor.shape) {
-                let Dimension::Free(number) = dimension else { continue };
-                if *length == 0 {
-                    return Err(format!("{} is empty", shape.name));
-                }
-                let known = lengths[*number].get_or_insert(*length);
-                if known != length {
-                    return Err(format!(
-                        "{} has a length of {length}; expected {known}",
-                        shape.name
-                    ));
-                }
-            }
-        }
-        Ok(lengths.into_iter().map(Option::unwrap_or_default).collect())
+    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+        file.parse("not a manifest (docs/ENGINES.md): ", |keys: ManifestFile| keys.check(file.path))
     }
 
     /// Returns the number of different names that the free dimensions have.
@@ -283,15 +292,54 @@ impl Manifest {
     }
 }
 
+/// Returns the lengths of the free dimensions in a sample's tensors, indexed by the number in
+/// [`Dimension::Free`]. Fails if a length is 0, or if two dimensions of the same number differ in
+/// length. `free` is the number of free dimensions.
+pub(crate) fn free_lengths(
+    inputs: &[Shape],
+    free: usize,
+    tensors: &[Tensor<Bytes>],
+) -> Result<Vec<usize>, String> {
+    let mut lengths = vec![None; free];
+    for (shape, tensor) in inputs.iter().zip(tensors) {
+        for (place, number) in shape.free() {
+            let Some(&length) = tensor.shape.get(place) else { continue };
+            if length == 0 {
+                return Err(format!("{} is empty", shape.name));
+            }
+            let known = *lengths[number].get_or_insert(length);
+            if known != length {
+                return Err(format!("{} has a length of {length}; expected {known}", shape.name));
+            }
+        }
+    }
+    Ok(lengths.into_iter().map(Option::unwrap_or_default).collect())
+}
+
 impl Shape {
+    /// Returns the place and the number of each free dimension, in order.
+    pub(crate) fn free(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.dimensions.iter().enumerate().filter_map(|(place, dimension)| match dimension {
+            Dimension::Fixed(_) => None,
+            Dimension::Free(number) => Some((place, *number)),
+        })
+    }
+
+    /// Returns the lengths of all dimensions; `None` if `free` has no length for the number of a
+    /// free one.
+    fn lengths(&self, free: impl Fn(usize) -> Option<usize>) -> Option<Vec<usize>> {
+        let length = |dimension: &Dimension| match dimension {
+            Dimension::Fixed(length) => Some(*length),
+            Dimension::Free(number) => free(*number),
+        };
+        self.dimensions.iter().map(length).collect()
+    }
+
     /// Returns the shape of the tensor for a batch: the number of rows, followed by the dimensions.
     /// `lengths` are the lengths of the free dimensions, by number.
     pub(crate) fn of_batch(&self, rows: usize, lengths: &[usize]) -> Vec<usize> {
-        let length = |dimension: &Dimension| match dimension {
-            Dimension::Fixed(length) => *length,
-            Dimension::Free(number) => lengths.get(*number).copied().unwrap_or(0),
-        };
-        std::iter::once(rows).chain(self.dimensions.iter().map(length)).collect()
+        let own = self.lengths(|number| Some(lengths.get(number).copied().unwrap_or(0)));
+        std::iter::once(rows).chain(own.unwrap_or_default()).collect()
     }
 
     /// Returns the tensor as the wire and plug-ins describe it.
@@ -307,20 +355,27 @@ impl Shape {
         }
     }
 
-    /// Returns the size of a row in bytes; `None` if a dimension is free.
-    pub(crate) fn row_bytes(&self) -> Option<u64> {
+    /// Returns the size of a row in bytes, if the free dimensions have these lengths, by number.
+    /// Returns `None` if one of them has no length, or if the row is too long.
+    pub(crate) fn row_bytes(&self, free: &[usize]) -> Option<u64> {
+        let mut lengths = self.lengths(|number| free.get(number).copied())?.into_iter();
         let element = element_bytes(self.data_type) as u64;
-        Some(self.fixed()?.into_iter().fold(element, |bytes, n| bytes.saturating_mul(n as u64)))
+        lengths.try_fold(element, |bytes, length| bytes.checked_mul(length as u64))
     }
 
     /// Returns the lengths of all dimensions; `None` if a dimension is free.
     pub(crate) fn fixed(&self) -> Option<Vec<usize>> {
-        let length = |dimension: &Dimension| match dimension {
-            Dimension::Fixed(length) => Some(*length),
-            Dimension::Free(_) => None,
-        };
-        self.dimensions.iter().map(length).collect()
+        self.lengths(|_| None)
     }
+}
+
+/// Returns the number of a free dimension's name, which is its place in `names`. Adds a new name.
+pub(crate) fn number_of(names: &mut Vec<String>, name: String) -> usize {
+    let known = names.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
 }
 
 impl ManifestFile {
@@ -331,15 +386,8 @@ impl ManifestFile {
         }
         let batching = BatchingTables::read(self.batching)?;
         let mut names = Vec::new();
-        let inputs = self.inputs.into_iter().map(|entry| {
-            entry.check(|name| {
-                let known = names.iter().position(|known| *known == name);
-                Ok(known.unwrap_or_else(|| {
-                    names.push(name);
-                    names.len() - 1
-                }))
-            })
-        });
+        let inputs = self.inputs.into_iter();
+        let inputs = inputs.map(|entry| entry.check(|name| Ok(number_of(&mut names, name))));
         let inputs = inputs.collect::<Result<Vec<_>, String>>()?;
         let outputs = self.outputs.into_iter().map(|entry| {
             entry.check(|name| {
@@ -364,8 +412,9 @@ impl ManifestFile {
     }
 }
 
-impl Entry {
-    fn check(
+impl TensorEntry {
+    /// Checks the lengths. `number` returns the number of the name of a free length.
+    pub(crate) fn check(
         self,
         mut number: impl FnMut(String) -> Result<usize, String>,
     ) -> Result<Shape, String> {

@@ -1,12 +1,10 @@
 //! Description of a language model: a TOML file.
 
-use std::path::Path;
-
-use netdiv_node_common::words::{SpeculativeDecoding, with_suggestion};
+use netdiv_node_common::words::SpeculativeDecoding;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    manifest::{ManifestError, read_text},
+    manifest::{ManifestError, ModelFile},
     token_limits::TokenLimits,
 };
 
@@ -46,16 +44,8 @@ fn one() -> u32 {
 
 impl ServedModel {
     /// Reads and checks the file of a model.
-    pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        Self::parse(path, &read_text(path)?)
-    }
-
-    /// Reads and checks the text of a model's file. `path` names the file in errors.
-    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ManifestError> {
-        let refused = |why| ManifestError { path: path.to_path_buf(), why };
-        let model: Self =
-            toml::from_str(text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
-        model.checked().map_err(refused)
+    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+        file.parse("", Self::checked)
     }
 
     /// Returns the limits of the model's tokens.
@@ -69,10 +59,35 @@ impl ServedModel {
 
     /// Returns the model if its values are valid, or the reason why not.
     pub(crate) fn checked(self) -> Result<Self, String> {
-        match self.fault() {
-            None => Ok(self),
-            Some(why) => Err(why),
+        let is_digest = |text: &str| {
+            text.len() == 64 && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        if self.name.is_empty() {
+            return Err(
+                "name is empty; write the model's name as the serving engine lists it".into()
+            );
         }
+        if !self.sha256.is_empty() && !is_digest(&self.sha256) {
+            return Err("sha256 must be 64 digits of 0-9 and a-f, or omitted".into());
+        }
+        within("vocabulary", self.vocabulary, 1, i32::MAX as u32)?;
+        within("max_input_tokens", self.max_input_tokens, 1, MAX_TOKENS)?;
+        within("max_tokens", self.max_tokens, 1, MAX_TOKENS)?;
+        within("min_tokens", self.min_tokens, 1, self.max_tokens)?;
+        if let Some(id) = self.eos.iter().find(|id| **id >= self.vocabulary) {
+            return Err(format!("eos has {id}; ids go from 0 to {}", self.vocabulary - 1));
+        }
+        if let Some(SpeculativeDecoding { head, steps, top_k }) = &self.speculative_decoding {
+            if head.trim().is_empty() {
+                return Err(
+                    "[speculative_decoding] head is empty; write the name of the head that drafts"
+                        .into(),
+                );
+            }
+            within("[speculative_decoding] steps", *steps, 1, MAX_TOKENS)?;
+            within("[speculative_decoding] top_k", *top_k, 1, MAX_TOKENS)?;
+        }
+        Ok(self)
     }
 
     /// Returns the text of an error if the weights have another SHA-256 than the description
@@ -83,43 +98,14 @@ impl ServedModel {
         (!stated.is_empty() && stated != sha256)
             .then(|| format!("its SHA-256 is {sha256}, but its {stated_in} states {stated}"))
     }
-
-    fn fault(&self) -> Option<String> {
-        let most_ids = i32::MAX as u32;
-        let is_digest = |text: &str| {
-            text.len() == 64 && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        let eos = self.eos.iter().find(|id| **id >= self.vocabulary);
-        self.name
-            .is_empty()
-            .then(|| "name is empty; write the model's name as the serving engine lists it".into())
-            .or_else(|| {
-                (!self.sha256.is_empty() && !is_digest(&self.sha256))
-                    .then(|| "sha256 must be 64 digits of 0-9 and a-f, or omitted".into())
-            })
-            .or_else(|| within("vocabulary", self.vocabulary, 1, most_ids))
-            .or_else(|| within("max_input_tokens", self.max_input_tokens, 1, MAX_TOKENS))
-            .or_else(|| within("max_tokens", self.max_tokens, 1, MAX_TOKENS))
-            .or_else(|| within("min_tokens", self.min_tokens, 1, self.max_tokens))
-            .or_else(|| {
-                eos.map(|id| format!("eos has {id}; ids go from 0 to {}", self.vocabulary - 1))
-            })
-            .or_else(|| {
-                let SpeculativeDecoding { head, steps, top_k } = self.speculative_decoding.as_ref()?;
-                if head.trim().is_empty() {
-                    return Some("[speculative_decoding] head is empty; write the name of the head that drafts".into());
-                }
-                within("[speculative_decoding] steps", *steps, 1, MAX_TOKENS)
-                    .or_else(|| within("[speculative_decoding] top_k", *top_k, 1, MAX_TOKENS))
-            })
-    }
 }
 
-/// Returns the text of an error if the value of a key is not from `least` to `most`; otherwise
-/// `None`.
-pub(crate) fn within(key: &str, value: u32, least: u32, most: u32) -> Option<String> {
-    (!(least..=most).contains(&value))
-        .then(|| format!("{key} = {value}: must be from {least} to {most}"))
+/// Fails if the value of a key is not from `least` to `most`.
+pub(crate) fn within(key: &str, value: u32, least: u32, most: u32) -> Result<(), String> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{key} = {value}: must be from {least} to {most}"))
 }
 
 #[cfg(test)]
@@ -132,9 +118,10 @@ mod tests {
         let path = folder.path().join("tiny.toml");
         let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\n# Maximum number of tokens of an output.\nmax_tokens = 64\neos = [2]\n";
         std::fs::write(&path, good).unwrap();
-        let hub = ServedModel::read(Path::new("meta-llama/Llama-3.1-8B")).unwrap_err().to_string();
+        let hub = ModelFile::read("meta-llama/Llama-3.1-8B".as_ref()).unwrap_err().to_string();
         assert!(hub.ends_with("not its name on Hugging Face"), "{hub}");
-        assert_eq!(ServedModel::read(&path).unwrap().min_tokens, 1);
+        let read = || ModelFile::read(&path).and_then(|file| ServedModel::of(&file));
+        assert_eq!(read().unwrap().min_tokens, 1);
         for (from, to, words) in [
             ("'tiny'", "''", "name is empty"),
             ("= 2048", "= 0", "vocabulary = 0"),
@@ -160,7 +147,7 @@ mod tests {
             ),
         ] {
             std::fs::write(&path, good.replace(from, to)).unwrap();
-            let error = ServedModel::read(&path).unwrap_err().to_string();
+            let error = read().unwrap_err().to_string();
             assert!(error.contains(words) && error.contains("tiny.toml"), "{error}");
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use netdiv_contract::{
-    layout::{DataType, InputLayout, element_bytes, type_name},
+    layout::{DataType, InputLayout},
     limits::MAX_BATCH,
     names_fault,
     v1::DescribeResponse,
@@ -12,42 +12,23 @@ use netdiv_node_common::words::PrefixCaching;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    manifest::{Dimension, Shape},
+    manifest::{Shape, TensorEntry, number_of},
     served_model::ServedModel,
 };
 
-/// Declaration as the worker sends it.
+/// Declaration as the worker sends it. Of a model of tensors, only the name of `served` has a
+/// meaning.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Declared {
-    name: String,
+    #[serde(flatten)]
+    served: ServedModel,
     is_language_model: bool,
     max_batch: usize,
     framework: String,
-    inputs: Vec<DeclaredTensor>,
-    outputs: Vec<DeclaredTensor>,
+    inputs: Vec<TensorEntry>,
+    outputs: Vec<TensorEntry>,
     max_lengths: BTreeMap<String, usize>,
-    vocabulary: u32,
-    max_input_tokens: u32,
-    max_tokens: u32,
-    min_tokens: u32,
-    eos: Vec<u32>,
     prefix_caching: Option<bool>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DeclaredTensor {
-    name: String,
-    dtype: String,
-    shape: Vec<DeclaredLength>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum DeclaredLength {
-    Fixed(usize),
-    Named(String),
 }
 
 /// Declaration of an engine in Python, checked.
@@ -138,25 +119,16 @@ impl Declared {
             return Err(format!("max_batch = {}: must be from 1 to {MAX_BATCH}", self.max_batch));
         }
         let model = if self.is_language_model {
-            let served = ServedModel {
-                name: self.name,
-                sha256: String::new(),
-                vocabulary: self.vocabulary,
-                max_input_tokens: self.max_input_tokens,
-                max_tokens: self.max_tokens,
-                min_tokens: self.min_tokens,
-                eos: self.eos,
-                speculative_decoding: None,
-            };
             let prefix_caching = match self.prefix_caching {
                 Some(true) => PrefixCaching::On,
                 Some(false) => PrefixCaching::Off,
                 None => PrefixCaching::CannotTell,
             };
-            DeclaredModel::Tokens { served: served.checked()?, prefix_caching }
+            DeclaredModel::Tokens { served: self.served.checked()?, prefix_caching }
         } else {
             let mut names: Vec<String> = Vec::new();
-            let mut shape = |tensor: DeclaredTensor| tensor.check(&mut names);
+            let mut shape =
+                |tensor: TensorEntry| tensor.check(|name| Ok(number_of(&mut names, name)));
             let inputs = self.inputs.into_iter().map(&mut shape).collect::<Result<Vec<_>, _>>()?;
             let outputs =
                 self.outputs.into_iter().map(&mut shape).collect::<Result<Vec<_>, _>>()?;
@@ -167,33 +139,13 @@ impl Declared {
                 length.ok_or_else(|| format!("max_lengths has no {name:?}"))
             };
             let max_lengths = names.iter().map(longest).collect::<Result<_, _>>()?;
-            let tensors = DeclaredTensors { name: self.name, inputs, output, max_lengths };
+            let tensors = DeclaredTensors { name: self.served.name, inputs, output, max_lengths };
             tensors
                 .slot_bytes(self.max_batch)
                 .ok_or("its tensors are too long for this machine")?;
             DeclaredModel::Tensors(Arc::new(tensors))
         };
         Ok(Declaration { model, max_batch: self.max_batch, framework: self.framework })
-    }
-}
-
-impl DeclaredTensor {
-    fn check(self, names: &mut Vec<String>) -> Result<Shape, String> {
-        let types = (1..).map_while(|number| DataType::try_from(number).ok());
-        let data_type = types.into_iter().find(|one| type_name(*one) == self.dtype);
-        let data_type =
-            data_type.ok_or_else(|| format!("{}: unknown dtype {}", self.name, self.dtype))?;
-        let dimensions = self.shape.into_iter().map(|length| match length {
-            DeclaredLength::Fixed(length) => Dimension::Fixed(length),
-            DeclaredLength::Named(name) => {
-                let known = names.iter().position(|known| *known == name);
-                Dimension::Free(known.unwrap_or_else(|| {
-                    names.push(name);
-                    names.len() - 1
-                }))
-            }
-        });
-        Ok(Shape { dimensions: dimensions.collect(), name: self.name, data_type })
     }
 }
 
@@ -208,13 +160,7 @@ impl DeclaredTensors {
 
     /// Returns the length of the longest row of a tensor, in bytes; `None` if it is too long.
     pub(crate) fn row_bytes(&self, shape: &Shape) -> Option<u64> {
-        let mut lengths = shape.dimensions.iter().map(|dimension| match dimension {
-            Dimension::Fixed(length) => Some(*length as u64),
-            Dimension::Free(number) => self.max_lengths.get(*number).map(|length| *length as u64),
-        });
-        lengths.try_fold(element_bytes(shape.data_type) as u64, |bytes, length| {
-            bytes.checked_mul(length?)
-        })
+        shape.row_bytes(&self.max_lengths)
     }
 
     /// Returns the room for a tensor of a batch, in bytes.
@@ -230,12 +176,4 @@ impl DeclaredTensors {
         })?;
         (bytes <= isize::MAX as u64 / 8).then_some(bytes)
     }
-}
-
-/// Returns the numbers of the named dimensions of a tensor, in order.
-pub(crate) fn named_dimensions(shape: &Shape) -> impl Iterator<Item = (usize, usize)> {
-    shape.dimensions.iter().enumerate().filter_map(|(place, dimension)| match dimension {
-        Dimension::Fixed(_) => None,
-        Dimension::Free(number) => Some((place, *number)),
-    })
 }

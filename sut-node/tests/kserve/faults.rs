@@ -26,7 +26,7 @@ use crate::{
     },
     model::{
         decoupled::{DecoupledModel, InputValue},
-        manifest::Manifest,
+        manifest::{Manifest, ModelFile},
         workload::Pass,
         workloads::factory::of_manifest,
     },
@@ -287,7 +287,7 @@ fn pair(batch: bool) -> TensorPlan {
         inputs = [{ name = 'x', data_type = 'uint8', shape = [3] }]\n\
         outputs = [{ name = 'y', data_type = 'float32', shape = [2] }]\n";
     std::fs::write(&path, text).unwrap();
-    let manifest = Arc::new(Manifest::read(&path).unwrap());
+    let manifest = Arc::new(Manifest::of(&ModelFile::read(&path).unwrap()).unwrap());
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let workload = of_manifest(&manifest, &Arc::new(threads)).unwrap();
     TensorPlan { manifest, workload, has_batch_dimension: batch }

@@ -9,7 +9,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::model::{
     aligned_bytes::AlignedBytes,
-    manifest::{Manifest, Shape},
+    manifest::{Manifest, ModelFile, Shape},
     payload::Payload,
     workload::{Pass, Workload},
     workloads::factory::of_manifest,
@@ -23,7 +23,8 @@ fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String
     let path = folder.path().join("model.toml");
     let head = "name = 'toy'\nmodel = 'toy.pt'\nprecision = 'fp32'\n";
     fs::write(&path, format!("{head}{manifest}")).unwrap();
-    let manifest = Arc::new(Manifest::read(&path).map_err(|error| error.to_string())?);
+    let manifest = ModelFile::read(&path).and_then(|file| Manifest::of(&file));
+    let manifest = Arc::new(manifest.map_err(|error| error.to_string())?);
     let threads = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
     let workload = of_manifest(&manifest, &threads)?;
     Ok((manifest, workload))

@@ -82,6 +82,9 @@ pub struct Benchmark {
     /// True if LoadGen issues every sample equally often (`sample_concatenate_permutation`).
     #[serde(default)]
     pub equal_issue: bool,
+    /// Form of a sample.
+    #[serde(default)]
+    pub form: SampleForm,
     /// Permitted contents of a sample: each entry is one possible list of tensors.
     #[serde(default)]
     pub inputs: Vec<Vec<String>>,
@@ -161,7 +164,6 @@ impl Benchmark {
     /// Returns the limits of a language model's prompts and outputs; `None` for other benchmarks.
     pub fn tokens(&self) -> Option<TokenLimits> {
         let parameter = |name| self.parameters.get(name)?.parse().ok();
-        self.token_latencies?;
         Some(TokenLimits {
             prompt: self.bandwidth.first()?.ingress.first()?.elements,
             output_min: parameter("min_new_tokens").unwrap_or(1),
@@ -246,6 +248,19 @@ pub struct Quality {
 /// product.
 pub fn rounded_target(target: f64) -> f64 {
     (target * 1e6).round() / 1e6
+}
+
+/// Form of a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SampleForm {
+    /// Tensors.
+    #[default]
+    Tensors,
+    /// Token ids of a prompt.
+    Prompt,
+    /// Sound.
+    Waveform,
 }
 
 /// Method by which LoadGen counts tokens.

@@ -18,7 +18,7 @@ mod tests;
 
 pub use benchmark::{
     AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, OtherTest, Quality,
-    Suite, Test, TokenLatencies, TokenLimits, rounded_target,
+    SampleForm, Suite, Test, TokenLatencies, TokenLimits, rounded_target,
 };
 pub use element_type::ElementType;
 pub use formats::Formats;

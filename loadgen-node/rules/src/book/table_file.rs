@@ -6,7 +6,7 @@ use std::{path::Path, sync::LazyLock};
 use serde::Deserialize;
 
 use super::{
-    benchmark::{Benchmark, Compression, Suite, Test, TokenLatencies},
+    benchmark::{Benchmark, Compression, SampleForm, Suite, Test, TokenLatencies},
     loadgen::LoadGen,
     round::Round,
     table::Table,
@@ -216,10 +216,11 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
             "ttft_ms and tpot_ms require token_latencies = \"measured\", and vice versa",
         );
         let can_run = benchmark.cannot_run.is_none();
+        let is_prompt = benchmark.form == SampleForm::Prompt;
+        let counts = [benchmark.tokens().is_some(), benchmark.token_latencies.is_some()];
         require(
-            (!can_run || benchmark.tokens().is_some() == benchmark.token_latencies.is_some())
-                && benchmark.vocabulary.is_none_or(|_| benchmark.token_latencies.is_some()),
-            "token_latencies requires vocabulary, max_new_tokens and the longest prompt in bandwidth",
+            benchmark.vocabulary.is_some() == is_prompt && (!can_run || counts == [is_prompt; 2]),
+            "form = \"prompt\" requires token_latencies, vocabulary, max_new_tokens and the longest prompt in bandwidth",
         );
         // LoadGen's configuration has no dot in the name of any model that netdiv can run.
         require(
@@ -287,8 +288,8 @@ mod tests {
             ("name = \"v6.0\"", "name = \"v7.0\"", "mixtral-8x7b: there is no round v6.0"),
             ("rounds = [\"v5.0\"]\n", "", "rounds are required in the datacenter suite"),
             ("\"llama3_1-405b\"", "\"llama3.1-405b\"", "loadgen_model must not contain dots"),
-            ("vocabulary = 32000\n", "", "token_latencies requires vocabulary"),
-            ("max_new_tokens = \"1024\"", "max_new_tokens = \"many\"", "token_latencies requires"),
+            ("vocabulary = 32000\n", "", "requires token_latencies"),
+            ("max_new_tokens = \"1024\"", "max_new_tokens = \"many\"", "requires token_latencies"),
             (
                 "interactive_of = \"llama3.1-8b\"",
                 "interactive_of = \"x\"",

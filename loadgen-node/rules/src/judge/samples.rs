@@ -61,7 +61,7 @@ pub(crate) fn check_prompt_length(
     tensors: &[String],
     bytes: u64,
 ) -> Option<String> {
-    benchmark.token_latencies.filter(|_| is_allowed_input(benchmark, tensors) == Some(true))?;
+    is_allowed_input(benchmark, tensors).filter(|is_allowed| *is_allowed)?;
     let most = benchmark.tokens()?.prompt;
     let ids = match tensors {
         [tensor] => in_bytes(tensor, bytes)?,

@@ -8,7 +8,7 @@ use super::template_values::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER
 use crate::{
     Division,
     book::{
-        Benchmark, Compression,
+        Benchmark, Compression, SampleForm,
         system_fields::{FIELDS, FieldRequirement, SystemField, UNRECORDED_FIELDS},
     },
     drafting::systems::is_fixed_field,
@@ -81,16 +81,16 @@ fn folded(text: &str) -> String {
 /// Returns the form of a benchmark's data set, and the name of its file in the placeholder.
 fn dataset_form(benchmark: &Benchmark) -> (&'static str, &'static str) {
     let is_varied = benchmark.bandwidth.iter().any(|bandwidth| bandwidth.mean);
-    match benchmark.token_latencies {
-        Some(_) => (
+    match benchmark.form {
+        SampleForm::Prompt => (
             "an .ids file of token ids, from deploy/data/prepare or loadgen-node ids",
             "prompts.ids",
         ),
         // One array has no room for samples of different sizes.
-        None if is_varied => {
+        _ if is_varied => {
             ("a folder with a file for each sample, or several joined by +", "dataset")
         }
-        None => ("a .npy file, a folder, or several joined by +", "dataset.npy"),
+        _ => ("a .npy file, a folder, or several joined by +", "dataset.npy"),
     }
 }
 
@@ -143,7 +143,7 @@ fn values(template: &TemplateValues<'_>) -> Value {
         has_labels => template.has_labels(),
         qsl_size => benchmark.qsl_size,
         allows_compression => benchmark.compression != Compression::None,
-        is_of_tokens => benchmark.token_latencies.is_some(),
+        is_of_prompts => benchmark.form == SampleForm::Prompt,
         max_payload => (longest > MAX_PAYLOAD_BYTES).then(|| longest.next_power_of_two()),
         longest_sample => longest,
         server_latency_ms => figure(benchmark.server_latency_ms),

@@ -4,7 +4,10 @@ use netdiv_node_common::words::{TODO, todos};
 
 use super::*;
 use crate::{
-    Division, Scenario, book::Table, placeholder::is_placeholder, submission::SubmissionSettings,
+    Division, Scenario,
+    book::{SampleForm, Table},
+    placeholder::is_placeholder,
+    submission::SubmissionSettings,
     user_conf,
 };
 
@@ -146,7 +149,7 @@ fn what_cannot_be_known_is_a_placeholder() {
         let run: toml::Table = toml::from_str(&files[0].1).unwrap();
         assert!(run["dataset"].as_str().is_some_and(is_placeholder));
         let is_of_ids = run["dataset"].as_str().is_some_and(|path| path.ends_with(".ids"));
-        assert_eq!(is_of_ids, template.benchmark.token_latencies.is_some());
+        assert_eq!(is_of_ids, template.benchmark.form == SampleForm::Prompt);
     });
 }
 

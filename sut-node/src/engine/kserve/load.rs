@@ -1,10 +1,9 @@
 //! The engine `kserve`, which sends samples to serving engines over gRPC.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use netdiv_node_common::{
     process::TimeSpan,
-    resources::files,
     words::{EngineFacts, PrefixCaching},
 };
 use serde::Serialize;
@@ -24,10 +23,14 @@ use crate::{
         },
         settings::{EngineSettings, NodeSettings, check_model_file},
         shared_args::Given,
-        workload::workload,
+        workload::{describe, workload},
     },
     ground::error::EngineError,
-    model::{decoupled::DecoupledModel, identity::Model, manifest::Manifest, workload::Workload},
+    model::{
+        decoupled::DecoupledModel,
+        identity::Model,
+        manifest::{Manifest, ModelFile},
+    },
 };
 
 /// Settings of the engine `kserve`, which sends samples to serving engines over gRPC.
@@ -51,20 +54,6 @@ pub enum KserveModel {
     Tokens(Arc<DecoupledModel>),
 }
 
-impl KserveModel {
-    /// Reads a model's file: the description of a language model if it has the key `vocabulary`,
-    /// otherwise a manifest.
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = files::read_text(path).unwrap_or_default();
-        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
-        Ok(if table.contains_key("vocabulary") {
-            Self::Tokens(Arc::new(DecoupledModel::read(path)?))
-        } else {
-            Self::Tensors(Arc::new(Manifest::read(path)?))
-        })
-    }
-}
-
 impl KserveConfig {
     pub(in crate::engine) const KEYS: &[&str] = SERVER_KEYS;
 
@@ -72,11 +61,16 @@ impl KserveConfig {
         let start_timeout = given.start_timeout(TimeSpan::ZERO)?;
         let servers = given.shared.servers.resolve(start_timeout, false)?;
         let path = served_model_file(given.shared.model.as_deref())?;
-        let model = KserveModel::read(path)?;
+        let file = ModelFile::read(path)?;
         given.default_batching = SERVED_BATCHING;
-        if let KserveModel::Tokens(model) = &model {
+        // Only the description of a language model has this key.
+        let model = if file.value("vocabulary").is_some() {
+            let model = DecoupledModel::of(&file)?;
             given.longest_output = Some(model.served.max_tokens);
-        }
+            KserveModel::Tokens(Arc::new(model))
+        } else {
+            KserveModel::Tensors(Arc::new(Manifest::of(&file)?))
+        };
         Ok(Self { servers, model })
     }
 }
@@ -96,7 +90,8 @@ impl EngineSettings for KserveConfig {
         let KserveConfig { servers: settings, model } = self;
         let (model, wanted) = match model {
             KserveModel::Tensors(manifest) => {
-                let (model, workload) = of_tensors(manifest, node)?;
+                let workload = workload(manifest, node.instances)?;
+                let model = describe("kserve", manifest, &workload)?;
                 (model, ExpectedModel::Tensors(manifest.clone(), workload))
             }
             KserveModel::Tokens(model) => {
@@ -125,25 +120,6 @@ impl EngineSettings for KserveConfig {
         let engines = (0..node.instances).map(engine).collect::<Result<_, EngineError>>()?;
         Ok((Model { framework, found, servers: counts, ..model }, engines))
     }
-}
-
-fn of_tensors(
-    manifest: &Arc<Manifest>,
-    node: &NodeSettings,
-) -> Result<(Model, Arc<dyn Workload>), EngineError> {
-    let path = manifest.model.display().to_string();
-    let sha256 =
-        files::sha256(&manifest.model).map_err(|error| EngineError::Unreadable { path, error })?;
-    let workload = workload(manifest, node.instances)?;
-    let model = Model {
-        name: manifest.name.clone(),
-        sha256,
-        input: workload.layout(),
-        encodings: manifest.encodings.clone(),
-        workload: Some(workload.clone()),
-        ..Model::any_bytes("kserve")
-    };
-    Ok((model, workload))
 }
 
 /// Refuses a model without a batch dimension for workloads whose samples have several rows.

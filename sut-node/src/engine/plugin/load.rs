@@ -4,7 +4,6 @@
 use std::{io, iter, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
-use netdiv_node_common::resources::files;
 use netdiv_plugin::PluginModelSettings;
 use tracing::{info, warn};
 
@@ -18,7 +17,7 @@ use crate::{
             settings::{PluginConfig, TensorPluginConfig},
         },
         settings::{EngineSettings, NodeSettings, check_model_file},
-        workload::workload,
+        workload::{describe, workload},
     },
     ground::error::EngineError,
     model::{identity::Model, workload::Workload},
@@ -59,9 +58,8 @@ fn load(
     let manifest = &settings.manifest;
     let path = manifest.model.display().to_string();
     let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
-    let sha256 = files::sha256(&manifest.model)
-        .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
     let workload = workload_of(settings, node)?;
+    let model = describe("", manifest, &workload)?;
     let length_steps = workload.length_steps(&node.batching.buckets);
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
     let (plugin, _) = open(&settings.file)?;
@@ -115,17 +113,9 @@ fn load(
     ) {
         warn!("{why}");
     }
-    let model = Model {
-        framework: format!("{} {}", plugin.name(), plugin.version()),
-        name: manifest.name.clone(),
-        sha256,
-        input: workload.layout(),
-        encodings: manifest.encodings.clone(),
-        batch_sizes,
-        workload: Some(workload),
-        ..Model::any_bytes(plugin.name())
-    };
-    Ok((model, engines))
+    let (engine, framework) =
+        (plugin.name().into(), format!("{} {}", plugin.name(), plugin.version()));
+    Ok((Model { engine, framework, batch_sizes, ..model }, engines))
 }
 
 /// Creates the workload (the pre- and post-processing of samples). Fails if the workload does not

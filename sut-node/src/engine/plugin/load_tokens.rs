@@ -1,6 +1,5 @@
 //! Loads plug-ins for language models, and places the instances on devices.
 
-use netdiv_node_common::resources::files;
 use netdiv_plugin::{InstanceRoom, PluginTokenSettings};
 use tracing::info;
 
@@ -12,7 +11,7 @@ use crate::{
             settings::TokenPluginConfig,
             tokens::{TokenEngine, cannot_start},
         },
-        settings::NodeSettings,
+        settings::{NodeSettings, model_sha256},
     },
     ground::{error::EngineError, metrics},
     model::identity::Model,
@@ -26,10 +25,7 @@ pub(super) fn load_tokens(
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let (asked, served) = (&settings.model, &settings.model.served);
     let path = asked.file.display().to_string();
-    let sha256 = match files::sha256(&asked.file) {
-        Ok(sha256) => sha256,
-        Err(error) => return Err(EngineError::Unreadable { path, error }),
-    };
+    let sha256 = model_sha256(&asked.file)?;
     if let Some(why) = served.weights_mismatch(&sha256, "manifest") {
         return Err(EngineError::Unsupported { path, why });
     }

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     engine::shared_args::{Given, some_threads},
     ground::range::MILLISECOND,
-    model::{language::LanguageModel, manifest::Manifest},
+    model::{
+        language::LanguageModel,
+        manifest::{Manifest, ModelFile},
+    },
 };
 
 /// Keys of plug-ins.
@@ -126,14 +129,15 @@ impl PluginConfig {
         let path = given.shared.model.as_deref().context(missing)?;
         let devices = keys.devices.clone().unwrap_or_default();
         let threads = some_threads("threads", given.shared.threads)?;
-        if LanguageModel::is_in(path) {
+        let model = ModelFile::read(path)?;
+        if LanguageModel::is_in(&model) {
             refuse_batching(keys, given)?;
-            let model = Arc::new(LanguageModel::read(path)?);
+            let model = Arc::new(LanguageModel::of(&model)?);
             given.default_batching = (model.slots as usize, TimeSpan::ZERO);
             given.longest_output = Some(model.served.max_tokens);
             return Ok(Self::Tokens(TokenPluginConfig { file, devices, threads, model }));
         }
-        let manifest = Arc::new(Manifest::read(path)?);
+        let manifest = Arc::new(Manifest::of(&model)?);
         given.add_batching(&manifest.batching, path)?;
         let workload_threads = some_threads("workload-threads", keys.workload_threads)?;
         given.default_batching = (MAX_BATCH, MILLISECOND);

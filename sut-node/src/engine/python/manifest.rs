@@ -7,14 +7,14 @@ use std::{
 };
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_node_common::{resources::companion::companion, words::with_suggestion};
+use netdiv_node_common::resources::companion::companion;
 use netdiv_plugin::Precision;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     model::{
         batching::BatchingArgs,
-        manifest::{BatchingTables, ManifestError, precision, read_text},
+        manifest::{BatchingTables, ManifestError, ModelFile, precision},
     },
     worker::declaration::Declaration,
 };
@@ -72,22 +72,22 @@ impl PythonManifest {
             .map_err(|error| ManifestError { path: named.clone(), why: error.to_string() })?;
         // The reader reports a link that leads nowhere.
         let Some(path) = found.or(is_there.then_some(named)) else { return Ok(None) };
-        let text = read_text(&path)?;
-        match Self::parse(&path, &text, declaration) {
-            Ok(manifest) => Ok(Some(manifest)),
-            Err(why) => {
-                let file = file.display();
-                let why = format!(
-                    "it is read as the manifest of {file} (docs/ENGINES.md#your-engine-in-python): {why}"
-                );
-                Err(ManifestError { path, why })
-            }
-        }
+        let manifest =
+            ModelFile::read(&path)?.parse("", |keys| Self::checked(&path, keys, declaration));
+        manifest.map(Some).map_err(|ManifestError { path, why }| {
+            let file = file.display();
+            let why = format!(
+                "it is read as the manifest of {file} (docs/ENGINES.md#your-engine-in-python): {why}"
+            );
+            ManifestError { path, why }
+        })
     }
 
-    fn parse(path: &Path, text: &str, declaration: &Declaration) -> Result<Self, String> {
-        let ManifestKeys { precision, weights, encodings, batching } =
-            toml::from_str(text).map_err(|error| with_suggestion(&error.to_string()))?;
+    fn checked(
+        path: &Path,
+        ManifestKeys { precision, weights, encodings, batching }: ManifestKeys,
+        declaration: &Declaration,
+    ) -> Result<Self, String> {
         if encodings.as_ref().is_some_and(Vec::is_empty) {
             return Err("encodings must not be empty".into());
         }

@@ -17,9 +17,13 @@ use crate::{
         python::outcomes::{Outcome, Outcomes, SLOTS},
     },
     ground::{engine_activity::Loss, error::EngineError},
-    model::{manifest::Dimension, payload::Payload, workload::SampleResponse},
+    model::{
+        manifest::{Dimension, free_lengths},
+        payload::Payload,
+        workload::SampleResponse,
+    },
     worker::{
-        declaration::{DeclaredTensors, named_dimensions},
+        declaration::DeclaredTensors,
         memory::SharedMemory,
         message::{ToWorker, encode},
         process::Worker,
@@ -87,7 +91,7 @@ impl PythonTensors {
             let rows = || batch.iter().map(|payload| &payload.tensors()[number]);
             self.memory.write(rows().map(|row| &row.data[..]), at)?;
             for row in rows() {
-                for (place, _) in named_dimensions(shape) {
+                for (place, _) in shape.free() {
                     body.extend((row.shape[place] as u32).to_ne_bytes());
                 }
             }
@@ -99,24 +103,16 @@ impl PythonTensors {
 
     /// Returns the reason why a sample does not fit into the memory.
     fn refusal(&self, payload: &Payload) -> Option<EngineError> {
-        let mut known = vec![None; self.model.max_lengths.len()];
-        for (shape, tensor) in self.model.inputs.iter().zip(payload.tensors()) {
-            for (place, number) in named_dimensions(shape) {
-                let (length, most) = (tensor.shape[place], self.model.max_lengths[number]);
-                let expected = *known[number].get_or_insert(length);
-                let why = if length == 0 {
-                    format!("{} is empty", shape.name)
-                } else if length > most {
-                    format!("{} has a length of {length}; the engine takes {most}", shape.name)
-                } else if length != expected {
-                    format!("{} has a length of {length}; expected {expected}", shape.name)
-                } else {
-                    continue;
-                };
-                return Some(EngineError::BadSample(why));
-            }
-        }
-        None
+        let (inputs, most) = (&self.model.inputs, &self.model.max_lengths);
+        let lengths = match free_lengths(inputs, most.len(), payload.tensors()) {
+            Ok(lengths) => lengths,
+            Err(why) => return Some(EngineError::BadSample(why)),
+        };
+        let mut free = inputs.iter().flat_map(|shape| shape.free().map(move |(_, n)| (shape, n)));
+        let (shape, n) = free.find(|(_, n)| lengths[*n] > most[*n])?;
+        let (name, length, most) = (&shape.name, lengths[n], most[n]);
+        let why = format!("{name} has a length of {length}; the engine takes {most}");
+        Some(EngineError::BadSample(why))
     }
 
     /// Reads the outputs of a batch of `samples` samples from its slot.
@@ -128,7 +124,7 @@ impl PythonTensors {
     ) -> Result<Vec<Bytes>, EngineError> {
         let output = &self.model.output;
         let invalid = || EngineError::Failed("its worker sent invalid lengths of outputs".into());
-        let named = named_dimensions(output).count();
+        let named = output.free().count();
         if lengths.len() != named * samples {
             return Err(invalid());
         }

@@ -10,7 +10,7 @@ use crate::{
         remote::server_settings::{SERVED_BATCHING, SERVER_KEYS, ServersConfig, served_model_file},
         shared_args::Given,
     },
-    model::served_model::ServedModel,
+    model::{manifest::ModelFile, served_model::ServedModel},
 };
 
 /// Keys of the engine `openai`.
@@ -62,7 +62,8 @@ impl ServedConfig {
         let dialect = keys.openai_dialect.unwrap_or_default();
         let start_timeout = given.start_timeout(TimeSpan::ZERO)?;
         let servers = given.shared.servers.resolve(start_timeout, true)?;
-        let model = ServedModel::read(served_model_file(given.shared.model.as_deref())?)?;
+        let model = served_model_file(given.shared.model.as_deref())?;
+        let model = ServedModel::of(&ModelFile::read(model)?)?;
         ensure!(
             dialect != Dialect::Llamacpp || model.min_tokens <= 1,
             "min_tokens = {}: llama.cpp does not support a minimum number of output tokens; remove the key, or use another engine",

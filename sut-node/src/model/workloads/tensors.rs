@@ -7,7 +7,7 @@ use netdiv_contract::layout::InputLayout;
 use rayon::{ThreadPool, prelude::*};
 
 use crate::model::{
-    manifest::{Manifest, Shape},
+    manifest::{Manifest, Shape, free_lengths},
     payload::Payload,
     workload::{Job, Pass, SampleResponse, Workload, bad_sample, no_answer, rows_of},
     workloads::parameters,
@@ -34,7 +34,8 @@ impl TensorsWorkload {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
         parameters::read::<NoParameters>(manifest)?;
         let (layout, threads) = (wire_layout(manifest), threads.clone());
-        let answer_bytes = manifest.outputs.first().and_then(Shape::row_bytes).unwrap_or(0);
+        let answer_bytes =
+            manifest.outputs.first().and_then(|output| output.row_bytes(&[])).unwrap_or(0);
         Ok(Self { manifest: manifest.clone(), layout, answer_bytes, threads })
     }
 }
@@ -109,7 +110,10 @@ impl Stack {
         let mut group_of = HashMap::new();
         let mut answers = Vec::with_capacity(batch.len());
         for (place, payload) in batch.iter().enumerate() {
-            let lengths = refusal(payload).map_or_else(|| manifest.lengths(payload.tensors()), Err);
+            let lengths = match refusal(payload) {
+                Some(why) => Err(why),
+                None => free_lengths(&manifest.inputs, manifest.free(), payload.tensors()),
+            };
             let lengths = match lengths {
                 Ok(lengths) => lengths,
                 Err(why) => {
