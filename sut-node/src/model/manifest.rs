@@ -123,7 +123,7 @@ impl Serialize for Dimension {
 /// Reason why a manifest is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {why}", path.display())]
-pub struct ManifestError {
+pub(crate) struct ManifestError {
     /// Path of the manifest.
     pub path: PathBuf,
     /// Error in the manifest, with its fix.

@@ -7,7 +7,7 @@ use netdiv_contract::layout::InputLayout;
 use rayon::{ThreadPool, prelude::*};
 
 use crate::model::{
-    manifest::{Manifest, Shape, free_lengths},
+    manifest::{Manifest, free_lengths},
     payload::Payload,
     workload::{Job, Pass, SampleResponse, Workload, bad_sample, no_answer, rows_of},
     workloads::parameters,
