@@ -83,6 +83,7 @@ class CheckTest(unittest.TestCase):
             (TENSORS.replace("max_batch = 4", "weights = '/dev/zero'"), "weights: /dev/zero: it is a device; name a regular file"),
             (TOKENS.replace("yield 5", "raise KeyboardInterrupt\n        yield 5"), "engine.py, line 5: KeyboardInterrupt"),
             (TOKENS.replace("    async", "    example = [100]\n    async"), "example = array([100], dtype=int32): write a list of up to 8 ids"),
+            (TENSORS.replace("inputs = [", "inputs = {}  # ["), "class Sum: inputs = {}: write inputs = [Tensor(NAME, DTYPE, SHAPE), …]"),
             ("", "no class has infer(self, batch)"),
             ("class Base:\n    def infer(self, batch): pass\n" + TENSORS.replace("class Sum", "class Sum(Base)"), ""),
         ]:

@@ -106,7 +106,8 @@ class _Reader:
     def tensors(self, name: str, lengths: "dict[str, int]") -> "list[Tensor]":
         value = self.get(name)
         if not isinstance(value, (list, tuple)) or not value:
-            raise self.fault(f"{name} is missing: write {name} = [Tensor(NAME, DTYPE, SHAPE), …]")
+            wrong = "is missing" if value is None else f"= {value!r:.100}"
+            raise self.fault(f"{name} {wrong}: write {name} = [Tensor(NAME, DTYPE, SHAPE), …]")
         return [self.tensor(name, one, lengths) for one in value]
 
     def tensor(self, name: str, one: Any, lengths: "dict[str, int]") -> Tensor:
