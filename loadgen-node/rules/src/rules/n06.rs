@@ -61,12 +61,13 @@ fn other_tls(record: &RunResult) -> Option<String> {
 }
 
 fn judge_filled_fields(system: &System, at: &mut PlaceJudgement) {
-    for field in network_fields() {
-        let says_nothing =
-            |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
-        if let Some(text) = system.text(field).filter(says_nothing) {
-            at.fail(format!("{field} is `{text}`: say what it is"));
-        }
+    let says_nothing = |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
+    let empty: Vec<_> = network_fields()
+        .filter_map(|field| Some((field, system.text(field).filter(says_nothing)?)))
+        .map(|(field, text)| format!("{field} is `{text}`"))
+        .collect();
+    if !empty.is_empty() {
+        at.fail(format!("{}: say what it is", empty.join(", ")));
     }
     let missing: Vec<_> = LAYERS.into_iter().filter(|name| system.text(name).is_none()).collect();
     if system.json.is_ok() && !missing.is_empty() {
