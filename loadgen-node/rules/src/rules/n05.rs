@@ -4,6 +4,7 @@ use super::separation::judge_run;
 use crate::{
     Outcome, Rule,
     facts::fabric,
+    placeholder::is_placeholder,
     subject::{Findings, PlaceJudgement, RunEvidence, Subject, runs_with_evidence},
 };
 
@@ -17,7 +18,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         judge_run(&seen, Rule::N5, text, unrouted(&seen), found);
     }
     for system in &subject.systems {
-        if let Some(text) = system.text("network_type") {
+        // N6 reports a placeholder.
+        if let Some(text) = system.text("network_type").filter(|text| !is_placeholder(text)) {
             network_type(&text, found.at(&system.place));
         }
     }
