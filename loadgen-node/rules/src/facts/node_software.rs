@@ -31,12 +31,12 @@ const MACHINE_SETTINGS: [&str; 8] = [
     "workload_threads",
 ];
 
-/// Returns the reason why a node with this engine and this SHA-256 of a model file runs no model;
-/// `None` if it runs one.
+/// Returns the reason why a node with this engine and this SHA-256 of a model file runs no model
+/// or an unknown one; `None` if it runs a known one.
 pub(crate) fn missing_model_reason(engine: &str, model_sha256: &str) -> Option<String> {
     match engine.trim().to_lowercase().as_str() {
-        "echo" | "none" | "tokens" | "" => Some(format!("its engine is `{engine}`")),
-        _ if model_sha256.trim().is_empty() => Some("it named no model file".into()),
+        "echo" | "none" | "tokens" | "" => Some(format!("its engine, `{engine}`, runs no model")),
+        _ if model_sha256.trim().is_empty() => Some("its model's file states no `sha256`".into()),
         _ => None,
     }
 }

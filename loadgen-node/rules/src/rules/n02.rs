@@ -50,12 +50,12 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     retraining(subject, found);
 }
 
-/// Returns the nodes that ran no model, each with the reason.
+/// Returns the nodes that ran no model or an unknown one, each with the reason.
 fn nodes_without_model(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes.iter().filter_map(|node| {
         let Node { name, engine, model_sha256, .. } = node;
         let why = missing_model_reason(engine, model_sha256)?;
-        Some(format!("no model ran at node {name}: {why}; run again with the benchmark's model"))
+        Some(format!("node {name}: {why}; run again with the benchmark's model"))
     })
 }
 

@@ -124,6 +124,7 @@ fn inferred(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Optio
     })
 }
 
+const PERFORMANCE_COUNT: &str = "effective_performance_sample_count";
 const SAMPLES_PER_QUERY: &str = "effective_samples_per_query";
 
 fn performance(
@@ -135,16 +136,21 @@ fn performance(
     at: &mut PlaceJudgement,
 ) {
     let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+    let small = detail.integer("qsl_reported_total_count");
+    let small = small.filter(|total| *total < limits.performance_samples);
     let least = [
         ("effective_min_duration_ms", Some(limits.min_duration_ms)),
-        ("effective_performance_sample_count", Some(limits.performance_samples)),
+        (PERFORMANCE_COUNT, Some(limits.performance_samples)),
         (SAMPLES_PER_QUERY, limits.offline_samples),
     ];
     for (key, least) in least {
         let Some(least) = least else { continue };
-        let remedy = match &benchmark.interactive_of {
+        let remedy = match (&benchmark.interactive_of, small) {
+            (_, Some(total)) if key == PERFORMANCE_COUNT => {
+                format!("the data set has only {total} samples; take the benchmark's own")
+            }
             // LoadGen's mlperf.conf has no number for interactive variants.
-            Some(_) if key == SAMPLES_PER_QUERY => {
+            (Some(_), _) if key == SAMPLES_PER_QUERY => {
                 let model = &benchmark.loadgen_model;
                 format!("set `{model}.Offline.min_query_count = {least}` in user.conf")
             }

@@ -219,7 +219,7 @@ fn settings_are_those_of_the_rules() {
         (images, Fail, N32, "_sample_count is 1023, less than the minimum 1024", |run| {
             set(run, "performance_sample_count_override", "1023");
         }),
-        (images, Fail, N32, "_sample_count is 500, less than the minimum 1024", |run| {
+        (images, Fail, N32, "the minimum 1024: the data set has only 500 samples;", |run| {
             (run.record.dataset_samples, run.performance_samples) = (500, 500);
         }),
         (slow, Fail, N32, "_samples_per_query is 24575, less than the minimum 24576", |run| {
@@ -277,7 +277,7 @@ fn programs_are_listed_unaltered_and_alike() {
             "with the seeds of round v5.1, not of round v5.0: build one for round v5.0",
             |_| {},
         ),
-        (images, Fail, N2, "it named no model file; run again with the benchmark's", |run| {
+        (images, Fail, N2, "its model's file states no `sha256`; run again with", |run| {
             run.record.nodes[0].model_sha256 = String::new();
         }),
         (images, Fail, N2, "differ in their engine: onnx at node-b, and plugin:torch", |run| {

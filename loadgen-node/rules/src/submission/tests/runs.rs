@@ -41,7 +41,10 @@ fn a_run_without_a_model_is_found() {
         });
     });
     assert_eq!(all.len(), 1, "{all:#?}");
-    assert!(all[0].starts_with("N2 ") && all[0].contains("no model ran at node node-a"), "{all:?}");
+    assert!(
+        all[0].starts_with("N2 ") && all[0].contains("node node-a: its engine, `none`,"),
+        "{all:?}"
+    );
 }
 
 #[test]
