@@ -33,7 +33,7 @@ pub enum ConnectError {
     },
     /// No node answers at the address.
     #[error(
-        "no node answers at {address}: {why}; is sut-node running there, and is the port open?"
+        "no node answers at {address}: {why}; start sut-node there, open its port, or raise --connect-timeout if it is still loading"
     )]
     Unreachable {
         /// Address at which a node was expected.

@@ -131,6 +131,7 @@ fn a_node_that_does_not_answer_is_announced_once() {
     for transport in ["grpc", "quic"] {
         let outcome = run("127.0.0.1:1,127.0.0.2:1").transport(transport).args(&wait).run();
         let said = outcome.expect_refusal("no node answers at 127.0.0.1:1").stderr;
+        assert!(said.contains("or raise --connect-timeout if it is still loading"), "{said}");
         for node in ["127.0.0.1:1", "127.0.0.2:1"] {
             let words = format!("waiting for {node} (up to 1.2 s, --connect-timeout)");
             assert_eq!(said.matches(&words).count(), 1, "{said}");

@@ -56,7 +56,7 @@ impl Wait {
         self.due = Some(now + REPEATED);
         let (limit, option) = (self.limit.as_secs_f64(), self.option);
         Some(if std::mem::replace(&mut self.is_announced, true) {
-            let waited = (now - self.started).as_secs();
+            let waited = (now - self.started).min(self.limit).as_secs();
             format!("still waiting for {what}: {waited} s of {limit} s ({option})")
         } else {
             format!("waiting for {what} (up to {limit} s, {option})")
@@ -106,6 +106,12 @@ mod tests {
         wait.due = Some(Instant::now());
         let again = wait.announcement("a");
         assert_eq!(again.as_deref(), Some("still waiting for a: 0 s of 600 s (--patience)"));
+        // The last step of a wait may end after its limit.
+        let ended = Duration::from_secs(1);
+        let mut late = Wait { limit: ended, due: Some(Instant::now()), is_announced: true, ..wait };
+        late.started = Instant::now() - 2 * ended;
+        let text = late.announcement("a");
+        assert_eq!(text.as_deref(), Some("still waiting for a: 1 s of 1 s (--patience)"));
         wait.is_announced = false;
         wait.due = Some(Instant::now());
         let first = wait.announcement("a");
