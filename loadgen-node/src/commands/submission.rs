@@ -19,7 +19,7 @@ pub(crate) struct SubmissionArgs {
     #[arg(long, value_name = "FILE", default_value = "submission.toml")]
     settings: PathBuf,
     /// Folder for the tree; it must not exist
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = "tree")]
     output: PathBuf,
     /// Make a tree even if it breaks rules of its division, for practice; the tree states that
     #[arg(long)]

@@ -91,8 +91,7 @@ pub(super) fn check_without_runs(settings: &SubmissionSettings, problems: &mut P
     description(settings, &filled, problems);
     if let [first, ..] = awaiting[..] {
         problems.fault(format!(
-            "[system]: {} required fields are missing, such as {first}: make the runs first, whose evidence fills in what it \
-             contains",
+            "[system] has {} other fields, such as {first}, which the runs' evidence fills in: make those first",
             awaiting.len()
         ));
     }
