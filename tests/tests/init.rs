@@ -159,7 +159,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
     let print = ["run", "--rehearsal", "--print-config", "--config", "run.toml"];
     let output = loadgen_node(&own, &[&print[..], &given].concat());
     assert!(output.status.success(), "{}", words(&output));
-    let output = loadgen_node(&own, &["submission", "--output", "tree"]);
+    let output = loadgen_node(&own, &["submission"]);
     let text = words(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     let (submitter, cooling) =
@@ -168,6 +168,8 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
         "  submission.toml\n",
         &format!("    {submitter}Your organization"),
         &format!("    {cooling}Such as: air, liquid."),
+        "Such as: Acme Rack 1.",
+        "[system] has 29 other fields, such as number_of_nodes, which the runs' evidence fills in",
         "  calibration.md\n    calibration: No such file",
         "  runs/offline/digests\n",
     ] {
@@ -180,6 +182,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
 #[test]
 fn a_missing_rate_is_not_invented() {
     let (folder, steps) = new_folder_with("127.0.0.1:50051", &[]);
+    assert!(steps.contains("\n# N4 forbids nodes over loopback: "), "{steps}");
     for scenario in ["server", "offline"] {
         let plan = format!("loadgen-node plan resnet50 --scenario {scenario} --rate RATE    # ");
         assert!(steps.contains(&plan), "{plan}: {steps}");
@@ -383,7 +386,12 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
         let is_served = benchmark.tokens().is_some() && !benchmark.name.starts_with("gptj");
         let engine = if is_served { "openai" } else { "torch" };
         assert!(node.expect("a file").contains(&format!("engine = \"{engine}\"\n")), "{steps}");
-        for command in ["\nloadgen-node model CHECKPOINT ", "\nvllm serve CHECKPOINT "] {
+        for command in [
+            "\nloadgen-node model CHECKPOINT ",
+            "\nvllm serve CHECKPOINT ",
+            " --max-num-seqs 256 ",
+            "\nloadgen-node probe --config run.toml --connect-timeout 10m ",
+        ] {
             assert_eq!(steps.contains(command), is_served, "{steps}");
         }
         assert_eq!(steps.contains("deploy/models/README.md"), !is_served, "{steps}");
@@ -532,6 +540,7 @@ fn nodes_on_other_machines_get_certificates() {
     ] {
         assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
     }
+    assert!(!steps.contains("loopback"), "{steps}");
     // The program's LoadGen has one round; for another round the steps name the build.
     assert!(!steps.contains("make LOADGEN="), "{steps}");
     let folder = tempfile::tempdir().expect("a folder");

@@ -38,7 +38,7 @@ pub(crate) const FIELDS: [SystemField; 48] = [
     filled("submitter", "the name of your folder"),
     filled("status", "available"),
     filled("system_type", "datacenter"),
-    filled("system_name", "the name in the table of results"),
+    filled("system_name", "Acme Rack 1"),
     filled("number_of_nodes", "2"),
     filled("host_processor_model_name", "AMD EPYC 9654"),
     filled("host_processors_per_node", "2"),

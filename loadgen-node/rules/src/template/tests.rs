@@ -146,6 +146,8 @@ fn what_cannot_be_known_is_a_placeholder() {
         for key in ["id", "system_name", "cooling"] {
             assert_eq!(submission["system"][key].as_str(), Some(TODO), "{key}");
         }
+        let (own, name) = (&files[3].1, &template.benchmark.name);
+        assert!(own.contains(&format!("DATE_{name}\"")) && !own.contains("resnet50_v1"), "{own}");
         let run: toml::Table = toml::from_str(&files[0].1).unwrap();
         assert!(run["dataset"].as_str().is_some_and(is_placeholder));
         let is_of_ids = run["dataset"].as_str().is_some_and(|path| path.ends_with(".ids"));

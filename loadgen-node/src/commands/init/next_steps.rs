@@ -40,6 +40,9 @@ pub(super) fn next_steps(
     };
     let used = words(reference, script).into_iter().filter(|(word, _)| is_used(word));
     lines.extend(used.map(|(word, meaning)| format!("# {word} is {meaning}.")));
+    if template.is_local && template.division == Division::Network {
+        lines.push("# N4 forbids nodes over loopback: name other machines, or give run --rehearsal, for practice.".into());
+    }
     lines.extend([String::new(), commands]);
     lines.join("\n")
 }
@@ -143,8 +146,8 @@ fn data_and_model(template: &TemplateValues<'_>) -> Vec<String> {
 fn serving_engine(template: &TemplateValues<'_>) -> Option<String> {
     let limits = template.benchmark.tokens().filter(|_| template.engine == Engine::Openai)?;
     Some(format!(
-        "vllm serve CHECKPOINT --served-model-name {} --host 127.0.0.1 --port 8000 --max-model-len {} --no-enable-prefix-caching \
-         --generation-config vllm --enable-prompt-tokens-details    # on each node; NETDIV/docs/ENGINES.md has other engines",
+        "vllm serve CHECKPOINT --served-model-name {} --host 127.0.0.1 --port 8000 --max-num-seqs 256 --max-model-len {} \
+         --no-enable-prefix-caching --generation-config vllm --enable-prompt-tokens-details    # on each node; NETDIV/docs/ENGINES.md has other engines",
         template.benchmark.name,
         limits.prompt + limits.output_max
     ))
@@ -171,7 +174,7 @@ fn nodes(template: &TemplateValues<'_>, hosts: &[(String, u16)]) -> Vec<String> 
         lines.extend([
             format!("loadgen-node certificates --hosts {names}"),
             String::new(),
-            "# Copy sut-node and the model, too; start nodes in the copied folder.".into(),
+            "# Install sut-node and the model on each node, too. Start nodes in the folder that rsync writes.".into(),
             format!(
                 "rsync -R {NODE}{model} certificates/ca.pem {certificate} {key} HOST:{}/",
                 template.benchmark.name
@@ -188,10 +191,13 @@ fn nodes(template: &TemplateValues<'_>, hosts: &[(String, u16)]) -> Vec<String> 
         format!("loadgen-node fabric --config {RUN} --thorough --output fabric    # measures the network"),
         String::new(),
     ]);
+    // A node listens once its serving engine is ready.
+    let is_served = [Engine::Openai, Engine::Kserve].contains(&template.engine);
+    let patience = if is_served { " --connect-timeout 10m" } else { "" };
     lines.extend(serving_engine(template));
     lines.extend([
         format!("{node}    # on each node"),
-        format!("loadgen-node probe --config {RUN}    # one sample to every node"),
+        format!("loadgen-node probe --config {RUN}{patience}    # one sample to every node"),
     ]);
     lines
 }
