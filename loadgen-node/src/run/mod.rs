@@ -31,18 +31,21 @@ use self::{
 use crate::{
     RunConfig, RunError,
     record::{Carrier, Verdict},
-    settings::Target,
+    settings::{Target, usage},
 };
 
 /// Reads the files of a run and checks everything that needs no node: `run`, `--print-config` and
 /// `doctor` begin with it. Nothing is written.
 pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
     let test = LoadGenTest::new(config)?;
-    if let Target::Nodes(settings) = &test.config.target {
+    let rules = test.config.target.nodes().map_or(Ok(()), |settings| {
         let transport = Carrier::Network(settings.network.options.transport);
-        eligibility::findings(&test, RunCounters::new(transport))?;
+        eligibility::findings(&test, RunCounters::new(transport)).map(drop)
+    });
+    match (rules, check_user_conf(&test.config, &test.user_conf)) {
+        (Err(rules), Err(conf)) => return usage(format!("{rules}\n{conf}")),
+        (rules, conf) => rules.and(conf)?,
     }
-    check_user_conf(&test.config, &test.user_conf)?;
     machines::check_statement(&test.config)?;
     Ok(test)
 }
