@@ -6,7 +6,10 @@ use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_qdl::Progress;
 use netdiv_rules::plan::{QueryCount, duration};
 
-use crate::run::setup::preparation::{Numbers, SampleCounts, rate, samples_per_query};
+use crate::{
+    output::DETAIL,
+    run::setup::preparation::{Numbers, SampleCounts, rate, samples_per_query},
+};
 
 /// Estimate of a test's length: the condition at which LoadGen ends the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) enum LengthEstimate {
     Samples(u64, Option<Duration>),
     /// Minimum number of samples, and minimum time.
     AtLeast(u64, Duration),
+    /// Minimum time of each of several tests.
+    Each(Duration),
 }
 
 impl LengthEstimate {
@@ -33,15 +38,16 @@ impl LengthEstimate {
             Self::Samples(count, (scenario == Scenario::Server).then(|| at_rate(count)))
         };
         let (_, loaded) = numbers.loaded(samples);
+        let minimum_time = Duration::from_millis(numbers.whole("min_duration_ms"));
         match settings.mode() {
-            Mode::Submission | Mode::FindPeak => return Self::Unknown,
+            Mode::Submission => return Self::Unknown,
+            Mode::FindPeak => return Self::Each(minimum_time),
             Mode::Accuracy => return once_each(samples.total as u64),
             Mode::Performance if numbers.is_on("performance_issue_unique") => {
                 return once_each(loaded);
             }
             Mode::Performance => {}
         }
-        let minimum_time = Duration::from_millis(numbers.whole("min_duration_ms"));
         let count = QueryCount {
             scenario,
             rate,
@@ -74,6 +80,10 @@ impl LengthEstimate {
                 "this run issues at least {count} samples and takes at least {}",
                 text(time)
             )),
+            Self::Each(time) => Some(format!(
+                "this run tests one rate after the other, each for at least {}; {DETAIL} names them",
+                text(time)
+            )),
         }
     }
 
@@ -90,7 +100,7 @@ impl LengthEstimate {
             Duration::try_from_secs_f64(seconds).ok()
         };
         match *self {
-            Self::Unknown => None,
+            Self::Unknown | Self::Each(_) => None,
             Self::Samples(count, _) => {
                 at_rate(count.max(now.issued).saturating_sub(now.answered), now.answered)
             }
@@ -116,7 +126,7 @@ mod tests {
             }
             LengthEstimate::of(&settings, SampleCounts { total: 500, performance: 300 })
         };
-        use LengthEstimate::{AtLeast, Samples, Unknown};
+        use LengthEstimate::{AtLeast, Each, Samples, Unknown};
         use Scenario::{MultiStream, Offline, Server, SingleStream};
         let seconds = Duration::from_secs;
         let (all, unique) =
@@ -139,7 +149,7 @@ mod tests {
             (Offline, Mode::Performance, &[offline, all], Samples(600, Some(seconds(15)))),
             (Server, Mode::Accuracy, &[fast], Samples(500, Some(seconds(12)))),
             (Offline, Mode::Accuracy, &[offline], Samples(500, None)),
-            (Server, Mode::FindPeak, &[fast], Unknown),
+            (Server, Mode::FindPeak, &[fast], Each(seconds(10))),
         ] {
             let whole = match of(scenario, mode, fields) {
                 Samples(count, Some(time)) => Samples(count, Some(seconds(time.as_secs()))),
@@ -157,6 +167,10 @@ mod tests {
             "this run issues 440 samples, 11 s at the expected rate"
         );
         assert_eq!(said(Samples(500, None)), "this run issues 500 samples");
+        assert_eq!(
+            said(Each(seconds(10))),
+            "this run tests one rate after the other, each for at least 10 s; mlperf_log_detail.txt names them"
+        );
         assert_eq!(Unknown.announcement(), None);
     }
 
