@@ -316,6 +316,11 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
         assert!(long.contains(rare), "{long}");
         assert!(short.contains("possible values: grpc, quic"), "{short}");
     }
+    let run = printed("loadgen-node", &["run", "--help"], &[]);
+    let run = run.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in ["an .ids file of token ids", "synthetic-ids:COUNTxMIN-MAX", "a name of your own"] {
+        assert!(run.contains(text), "{text}: {run}");
+    }
 }
 
 /// Returns the long options that `--help-all` shows.

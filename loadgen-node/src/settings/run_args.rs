@@ -55,12 +55,13 @@ pub struct RunArgs {
     /// Mode of LoadGen's test
     #[arg(long, default_value_t)]
     pub mode: Mode,
-    /// Benchmark, as `loadgen-node benchmarks` lists it; digits and sorting belong to the demo
+    /// Benchmark, as `loadgen-node benchmarks` lists it, or a name of your own for exploratory
+    /// runs; digits and sorting belong to the demo
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
     /// Samples: a .npy file, a folder, several of these joined by + (a sample has one tensor of
-    /// each), synthetic:COUNTxBYTES, synthetic:COUNTxBYTES@SEED, digits, or sorting [default for
-    /// the benchmarks digits and sorting: the data set of that name]
+    /// each), an .ids file of token ids, synthetic:COUNTxBYTES, synthetic-ids:COUNTxMIN-MAX (@SEED
+    /// after them varies them), digits, or sorting [default for these two benchmarks: their own]
     #[arg(long, value_name = "PATH")]
     pub dataset: Option<String>,
     /// Expected responses: integers in a .npy file, for top-1 accuracy, or outputs in a file of
