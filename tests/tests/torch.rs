@@ -469,6 +469,6 @@ fn the_tax_is_the_ratio_of_a_network_run_and_one_without() {
     let ran = command.output().expect("loadgen-node starts");
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{text}{}", String::from_utf8_lossy(&ran.stderr));
-    assert!(text.contains("median") && text.contains("in 2 rounds"), "{text}");
+    assert!(text.contains("median") && text.contains("; rounds: 2\n"), "{text}");
     assert!(folder.path().join("out/tax/2-in-process/result.json").is_file());
 }

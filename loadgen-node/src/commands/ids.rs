@@ -4,7 +4,7 @@ use std::{fs::File, io::BufWriter, path::PathBuf};
 
 use netdiv_dataset::{Rows, read_prompts, write_ids};
 
-use crate::{RunError, output::say};
+use crate::{RunError, output::say, units::count};
 
 /// Options of `loadgen-node ids`.
 #[derive(Debug, clap::Args)]
@@ -36,8 +36,8 @@ impl IdsArgs {
         write_ids(&mut BufWriter::new(file), &prompts).map_err(failed)?;
         let lengths = || prompts.iter().map(Vec::len);
         say(format_args!(
-            "{} prompts of {} to {} tokens, {} in all, in {}",
-            prompts.len(),
+            "{} of {} to {} tokens, {} in all, in {}",
+            count(prompts.len(), "prompt"),
             lengths().min().unwrap_or(0),
             lengths().max().unwrap_or(0),
             lengths().sum::<usize>(),

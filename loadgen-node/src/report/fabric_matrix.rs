@@ -25,7 +25,7 @@ use crate::{
         report::Report,
         usual_rates::SLOW,
     },
-    units::{gigabytes, rate, size},
+    units::{count, gigabytes, rate, size},
 };
 
 /// Maximum number of hosts that fit beside each other on a terminal, and whose figures fit into the
@@ -37,7 +37,8 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
     let Matrix { fan_out, incast, .. } = matrix;
     let at_once = |what: &str, cell: &Bandwidth, bytes: f64| {
         let bound = if cell.is_bound_by_processor() { ", bound by PROCESSOR" } else { "" };
-        let range = range(cell).map(|range| format!(" ({range} GB/s in {} rounds)", report.rounds));
+        let rounds = count(report.rounds, "round");
+        let range = range(cell).map(|range| format!(" ({range} GB/s in {rounds})"));
         format!("{what}: {}{}{bound}", rate(bytes), range.unwrap_or_default())
     };
     let both = [

@@ -8,18 +8,9 @@ use super::table;
 pub(crate) fn render(nodes: &[AskedNode], sample: &SentSample) -> String {
     let SentSample { dataset, holds, index, bytes } = sample;
     let holds = holds.as_ref().map(|holds| format!(", {holds}")).unwrap_or_default();
-    let titles = [
-        "node",
-        "engine",
-        "model",
-        "takes",
-        "answer",
-        "bytes",
-        "first, µs",
-        "again, µs",
-        "token, µs",
-    ];
-    let title = format!("sample {index} of {dataset}: {bytes} bytes{holds}");
+    let titles =
+        ["node", "engine", "model", "takes", "answer", "bytes", "1st, µs", "2nd, µs", "TTFT, µs"];
+    let title = format!("sample {index} of {dataset}, sent twice: {bytes} bytes{holds}");
     let table = table::table(titles, 5, nodes.iter().map(row));
     [title, table, verdict(nodes)].join("\n")
 }
@@ -53,8 +44,19 @@ fn verdict(nodes: &[AskedNode]) -> String {
         (1, 0, _) => "the node answers".into(),
         (_, 0, 0) => format!("all {all} nodes answer alike"),
         (_, _, differ) => format!(
-            "of {all} nodes, {lost} cannot be reached, {} failed, and {differ} answered differently",
+            "nodes: {lost} of {all} cannot be reached, {} failed, and {differ} answered differently",
             failed - lost
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_lost_node_is_counted() {
+        let node = AskedNode::default().failed("down", true);
+        assert!(verdict(&[node]).starts_with("nodes: 1 of 1 cannot be reached, 0 failed, and 0 "));
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn render(rounds: &[Round]) -> String {
     let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
     let (least, most) = (ratios[0], ratios[count - 1]);
     format!(
-        "{}\n  median {median:.4}, {least:.4} to {most:.4} in {count} rounds\n  (!: not VALID; measured on one machine, so not a \
+        "{}\n  median {median:.4}, {least:.4} to {most:.4}; rounds: {count}\n  (!: not VALID; measured on one machine, so not a \
          result of the Network division)",
         table::table(titles, 0, rounds.iter().enumerate().map(row))
     )

@@ -16,6 +16,7 @@ use crate::{
         outcome::{conclude, counters::RunCounters},
         setup::loadgen_test::LoadGenTest,
     },
+    units::count,
 };
 
 /// Returns the rules that the settings of a run for a division break or may break, and those that
@@ -65,10 +66,10 @@ pub(super) fn findings(test: &LoadGenTest, counted: RunCounters) -> Result<Vec<F
             let rules: BTreeSet<_> = waived.iter().map(|finding| finding.rule).collect();
             let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
             info!(
-                "waived in the {} division: {} ({} findings, in result.json)",
+                "waived in the {} division: {} ({}, in result.json)",
                 config.division.title(),
                 rules.join(", "),
-                waived.len()
+                count(waived.len(), "finding")
             );
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn lost_nodes(record: &RunResult) -> Vec<String> {
     });
     let is_handed_on = |node: &&Node| node.lost.is_none() && node.redispatched > 0;
     let handed_on = record.nodes.iter().filter(is_handed_on).map(|Node { name, redispatched, .. }| {
-        format!("{redispatched} samples of node {name} were reassigned to other nodes, but the record does not mark it as \
+        format!("samples of node {name} ({redispatched}) were reassigned to other nodes, but the record does not mark it as \
              lost: run again")
     });
     lost.chain(handed_on).collect()

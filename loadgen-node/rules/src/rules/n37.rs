@@ -77,7 +77,7 @@ fn networking_properties(subjects: &[Subject]) -> BTreeMap<&'static str, String>
 fn of_run(record: &RunResult) -> Vec<(&'static str, String)> {
     let tls = if record.tls { " with TLS" } else { "" };
     let connections = format!(
-        "{} of {} streams to each of {} nodes",
+        "to each node {}, streams on each {}, nodes {}",
         record.connections_per_node,
         record.streams_per_connection,
         record.nodes.len()

@@ -41,11 +41,11 @@ fn open(subject: &Subject, found: &mut Findings) {
     match subject.records().filter(|(_, record)| record.rehearsal).count() {
         0 => at.or_pass("it is in the Open division, and says why"),
         count if why.to_lowercase().contains("rehearsal") => at.or_pass(format!(
-            "it is in the Open division, and says why; {count} runs were rehearsals for another division, which it mentions"
+            "it is in the Open division, and says why; it mentions the rehearsals for another division ({count})"
         )),
         count => at.fail(format!(
-            "{count} runs were rehearsals for another division, and this file does not mention them: mention them, or run \
-             again without --rehearsal"
+            "this file does not mention the rehearsals for another division ({count}): mention them, or run again without \
+             --rehearsal"
         )),
     }
 }

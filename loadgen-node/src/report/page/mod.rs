@@ -18,6 +18,7 @@ use super::run::{facts, purpose, verdict};
 use crate::{
     record::{RunResult, Verdict},
     recording::run::RecordedRun,
+    units::count,
 };
 
 pub(crate) use self::comparison::comparison;
@@ -26,7 +27,7 @@ pub(crate) use self::comparison::comparison;
 pub(crate) fn html(runs: &[RecordedRun]) -> String {
     let title = match runs {
         [run] => format!("{}: {}", run.name(), summary(&run.result)),
-        _ => format!("{} runs", runs.len()),
+        _ => count(runs.len(), "run"),
     };
     document(
         &title,
