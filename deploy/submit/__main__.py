@@ -24,6 +24,13 @@ from submit.programs import Program
 from submit.steps import Script, Steps
 
 
+# Steps in general, for --dry-run with files or options that have to be corrected first.
+STEPS = """Once that is corrected, --dry-run lists the duration and state of each step:
+  fabric, with --fabric-nodes
+  of each scenario in submission.toml: accuracy, the official accuracy script, performance, digests, compliance tests
+  submission, check, and the official checker"""
+
+
 def command_line(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="submit.sh", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -41,11 +48,17 @@ def command_line(words: list[str]) -> argparse.Namespace:
 def prepared(args: argparse.Namespace, arguments: list[str]) -> Campaign:
     """Reads files and options, and finds all errors in them."""
     program = Program(args.folder)
-    files = Files(args.folder, program)
+    problems = []
     if args.reference and not (args.reference / "tools" / "submission").is_dir():
-        raise Refused(f"--reference {args.reference}: it contains no tools/submission; pass a checkout of mlcommons/inference")
+        problems.append(f"--reference {args.reference}: it contains no tools/submission; pass a checkout of mlcommons/inference")
     if args.accuracy_python and not args.accuracy_python.is_dir():
-        raise Refused(f"--accuracy-python {args.accuracy_python}: no such folder; pass a virtual environment")
+        problems.append(f"--accuracy-python {args.accuracy_python}: no such folder; pass a virtual environment")
+    try:
+        files = Files(args.folder, program)
+    except Refused as error:
+        raise Refused(*error.problems, *problems) from error
+    if problems:
+        raise Refused(*problems)
     reference, python = (path.absolute() if path else None for path in (args.reference, args.accuracy_python))
     for result in files.results:
         program.config("--scenario", result.scenario)
@@ -75,6 +88,8 @@ def main() -> int:
     except Refused as error:
         for problem in error.problems:
             print(f"submit.sh: {problem}", file=sys.stderr)
+        if args.dry_run:
+            print(STEPS)
         return 2
     except Stopped as error:
         print(f"\nsubmit.sh: {error}", file=sys.stderr)

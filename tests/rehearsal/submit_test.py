@@ -328,6 +328,9 @@ class Campaigns(unittest.TestCase):
                      "run.toml has mode: remove it",
                      "user.conf has no rate for server: write resnet50.Server.target_qps"):
             self.assertIn(want, said)
+        said = self.submit("--dry-run", "--reference", "nowhere", code=2)
+        for want in ("dataset is still", "--reference nowhere: it contains no tools/submission", "accuracy script, performance, digests"):
+            self.assertIn(want, said)
         self.assertEqual(self.calls(), [])
         self.write("run.toml", RUN)
         self.write("node.toml", 'model = "manifest.toml"\n')
