@@ -181,8 +181,7 @@ fn nodes(template: &TemplateValues<'_>, hosts: &[(String, u16)]) -> Vec<String> 
             ),
         ]);
         let tls = format!(" --tls-certificate {certificate} --tls-key {key}");
-        empty += " --tls-client-ca certificates/ca.pem";
-        empty += &tls;
+        empty += &format!(" --tls-client-ca certificates/ca.pem{tls}");
         node += &tls;
     }
     lines.extend([

@@ -94,36 +94,27 @@ const RATES: [&str; 2] = ["server_target_qps", "offline_expected_qps"];
 /// Reports lines of user.conf without effect, and a missing rate. A run for a division
 /// needs the rate of its benchmark and scenario, and may have such lines only as a rehearsal.
 pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(), RunError> {
-    if lacks_rate(config, read) {
-        let (model, scenario) = (&config.loadgen_model, config.scenario.official_name());
-        let line = format!("the line `{model}.{scenario}.target_qps = RATE`");
-        let effect = "without it LoadGen issues 1 query per second";
-        match &config.user_conf {
-            _ if config.division == Division::Exploratory => {
-                warn!("no rate is set: give --user-conf, with {line}; {effect}");
-            }
-            None => {
-                let division = config.division.title();
-                return usage(format!(
-                    "a run of the {division} division needs --user-conf, with {line}: {effect}"
-                ));
-            }
-            Some(path) => {
-                let warnings: String = read.warnings.iter().map(|one| format!("{one}\n")).collect();
-                return usage(format!("{warnings}{} lacks {line}: {effect}", path.display()));
-            }
+    let (lacks_rate, division) = (lacks_rate(config, read), config.division);
+    let is_bound = division.has_rules() && !config.rehearsal;
+    let (model, scenario) = (&config.loadgen_model, config.scenario.official_name());
+    let line = format!("the line `{model}.{scenario}.target_qps = RATE`");
+    let effect = "without it LoadGen issues 1 query per second";
+    match &config.user_conf {
+        _ if lacks_rate && division == Division::Exploratory => {
+            warn!("no rate is set: give --user-conf, with {line}; {effect}");
         }
-    }
-    if config.division.has_rules() && !config.rehearsal {
-        if config.user_conf.is_none() {
+        None if lacks_rate || is_bound => {
+            let division = division.title();
             return usage(format!(
-                "a run of the {} division needs --user-conf, with target_qps for benchmark and scenario",
-                config.division.title()
+                "a run of the {division} division needs --user-conf, with {line}: {effect}"
             ));
         }
-        if !read.warnings.is_empty() {
-            return usage(read.warnings.join("\n"));
+        Some(path) if lacks_rate => {
+            let warnings: String = read.warnings.iter().map(|one| format!("{one}\n")).collect();
+            return usage(format!("{warnings}{} lacks {line}: {effect}", path.display()));
         }
+        _ if is_bound && !read.warnings.is_empty() => return usage(read.warnings.join("\n")),
+        _ => {}
     }
     read.warnings.iter().for_each(|warning| warn!("{warning}"));
     read.of_other_runs.iter().chain(&read.repeated).for_each(|lines| debug!("{lines}"));
