@@ -166,11 +166,15 @@ fn faults_of_the_file_are_named_with_file_and_line() {
             of_class(&format!(
                 "def load(self, context):\n        import time; time.sleep(60)\n    {infer}"
             )),
-            "not loaded and tried within --engine-start-timeout, 2 s",
+            "not loaded within --engine-start-timeout, 2 s",
         ),
         (
             of_class("def infer(self, batch): import time; time.sleep(60)"),
-            "not loaded and tried within --engine-start-timeout, 2 s",
+            "its trial made no progress within --engine-timeout, 2.5 s; warm up in `load`",
+        ),
+        (
+            tokens("x = 1").replace("pass", "import time; yield 1; time.sleep(60)"),
+            "its trial made no progress within --engine-timeout, 2.5 s; warm up in `load`",
         ),
         // Each engine is tried before the node is ready.
         (
@@ -206,7 +210,8 @@ fn faults_of_the_file_are_named_with_file_and_line() {
     ] {
         let engine = PythonEngine::new("");
         fs::write(engine.path("engine.py"), &source).expect("a writable path");
-        let log = engine.try_node(&["--engine-start-timeout", "2s"]).err();
+        let limits = ["--engine-start-timeout", "2s", "--engine-timeout", "2500ms"];
+        let log = engine.try_node(&limits).err();
         let log = log.unwrap_or_else(|| panic!("it starts: {source}"));
         assert!(log.contains("engine.py") && log.contains(words), "{words}: {log}");
     }
@@ -423,11 +428,14 @@ fn a_limit_of_files_that_holds_for_shared_memory_is_named() {
 #[test]
 fn a_check_tries_the_engine_and_does_not_serve() {
     let wrong = SUM.replace("'int64'", "'int32'");
+    let hangs = SUM.replace("return", "import time; time.sleep(60)\n        return");
     for (source, code, words) in [
         (SUM, 0, "engine: python\nmodel: Sum\nsha256: "),
         (wrong.as_str(), 2, "line 9: the output has the dtype int64; sum is declared as int32"),
+        (hangs.as_str(), 2, "its trial made no progress within --engine-timeout, 3 s"),
     ] {
-        let output = ended(&PythonEngine::new(source), "true", &["--check"]);
+        let args = ["--check", "--engine-timeout", "3s"];
+        let output = ended(&PythonEngine::new(source), "true", &args);
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert_eq!(output.status.code(), Some(code), "{said}");
@@ -524,7 +532,7 @@ fn nothing_is_left_when_a_node_is_killed() {
 #[test]
 fn a_worker_that_hangs_is_named_by_the_watchdog() {
     let engine = PythonEngine::new(&sum_with("import time; time.sleep(600)"));
-    let mut node = engine.node(&["--engine-timeout", "300ms"]);
+    let mut node = engine.node(&["--engine-timeout", "1s"]);
     let run = accuracy_run(&node, "synthetic:8x64");
     run.run().expect_failure("longer than --engine-timeout allows");
     let worker = children(node.id())[0];

@@ -187,9 +187,9 @@ fn a_generator_that_hangs_fails_its_samples() {
     let hanging = once_ready("        yield 7\n        import time; time.sleep(600)\n");
     for source in [one_by_one(&hanging), hanging] {
         let engine = PythonEngine::new(&source);
-        let node = engine.node(&["--engine-timeout", "400ms"]);
+        let node = engine.node(&["--engine-timeout", "1s"]);
         let run = accuracy_run(&node, "offline", "synthetic-ids:4x3-9");
-        run.run().expect_failure("tokens: none within --engine-timeout, 0.4 s");
+        run.run().expect_failure("tokens: none within --engine-timeout, 1 s");
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum ToWorker {
 pub(crate) enum FromWorker {
     /// The declaration of the engine: JSON.
     Declared,
+    /// The engine is loaded; its trial begins or makes progress.
+    Trying,
     /// The engine is loaded and was tried: JSON.
     Ready,
     /// The engine cannot be loaded, or fails when it is tried: JSON.
@@ -78,6 +80,7 @@ impl<'a> Message<'a> {
             15 => FromWorker::Failed,
             16 => FromWorker::Tokens,
             17 => FromWorker::Ended,
+            18 => FromWorker::Trying,
             _ => return None,
         };
         let number = head[8..].try_into().map_or(0, u64::from_ne_bytes);

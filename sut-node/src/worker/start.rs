@@ -42,8 +42,10 @@ pub(crate) struct WorkerSettings<'a> {
     pub(crate) instances: usize,
     /// Maximum batch with which the engine is tried.
     pub(crate) max_batch: usize,
-    /// Maximum time to load and try the engine.
+    /// Maximum time to load the engine.
     pub(crate) start_timeout: Duration,
+    /// Maximum time of a step of the trial: a batch, or the ids of a prompt's output that come next.
+    pub(crate) trial_timeout: Duration,
 }
 
 /// First message to a worker.
@@ -106,6 +108,7 @@ pub(crate) fn declare(python: &Path, file: &Path) -> Result<Declaration, String>
         instances: 1,
         max_batch: 1,
         start_timeout: Duration::ZERO,
+        trial_timeout: Duration::ZERO,
     };
     begin(settings, true)?.declaration()
 }
@@ -120,7 +123,7 @@ impl<'a> LoadingWorker<'a> {
     pub(crate) fn declaration(&self) -> Result<Declaration, String> {
         let file = self.settings.file;
         let limit = format!("its import took longer than {} s", DECLARING_TIME.as_secs());
-        let json = expect(&self.worker, FromWorker::Declared, DECLARING_TIME, &limit)
+        let (_, json) = expect(&self.worker, &[FromWorker::Declared], DECLARING_TIME, &limit)
             .map_err(|error| error.placed(file))?;
         Declaration::read(&json).map_err(|why| format!("{}: {why}", file.display()))
     }
@@ -131,16 +134,28 @@ impl<'a> LoadingWorker<'a> {
         let _ = share(&self.worker, memory);
     }
 
-    /// Waits until the engine is loaded and was tried, at most until `start_timeout` after `begun`.
+    /// Waits until the engine is loaded, at most until `start_timeout` after `begun`, and then until it
+    /// was tried.
     pub(crate) fn finish(self, begun: Instant) -> Result<(Worker, Loaded), String> {
         let Self { mut worker, settings } = self;
-        let (time, file) = (settings.start_timeout, settings.file.display());
-        let seconds = time.as_secs_f64();
-        let limit =
-            format!("it was not loaded and tried within --engine-start-timeout, {seconds} s");
-        let left = time.saturating_sub(begun.elapsed());
-        let json = expect(&worker, FromWorker::Ready, left, &limit)
-            .map_err(|error| error.placed(settings.file))?;
+        let WorkerSettings { file, start_timeout, trial_timeout, .. } = settings;
+        let mut limit = format!(
+            "it was not loaded within --engine-start-timeout, {} s",
+            start_timeout.as_secs_f64()
+        );
+        let mut left = start_timeout.saturating_sub(begun.elapsed());
+        let json = loop {
+            let kinds = &[FromWorker::Trying, FromWorker::Ready];
+            match expect(&worker, kinds, left, &limit).map_err(|error| error.placed(file))? {
+                (FromWorker::Ready, json) => break json,
+                _ => left = trial_timeout,
+            }
+            limit = format!(
+                "its trial made no progress within --engine-timeout, {} s; warm up in `load`, or raise it",
+                left.as_secs_f64()
+            );
+        };
+        let file = file.display();
         let loaded: Loaded = serde_json::from_slice(&json)
             .map_err(|error| format!("{file}: its worker's report: {error}"))?;
         loaded.tried.iter().for_each(|tried| info!(engine = worker.name, "{tried}"));
@@ -188,14 +203,14 @@ impl StartError {
     }
 }
 
-/// Waits for a message of this kind, at most for `time`. Returns its body. `limit` is the error
+/// Waits for a message of one of these kinds, at most for `time`. Returns its kind and body. `limit` is the error
 /// after that time.
 fn expect(
     worker: &Worker,
-    kind: FromWorker,
+    kinds: &[FromWorker],
     time: Duration,
     limit: &str,
-) -> Result<Vec<u8>, StartError> {
+) -> Result<(FromWorker, Vec<u8>), StartError> {
     let begun = Instant::now();
     let mut reported = begun;
     let mut buffer = message_buffer();
@@ -217,7 +232,7 @@ fn expect(
         return Err(StartError::Worker(worker.state.end_reason()));
     }
     match Message::decode(&buffer[..length]) {
-        Some(message) if message.kind == kind => Ok(message.body.to_vec()),
+        Some(message) if kinds.contains(&message.kind) => Ok((message.kind, message.body.to_vec())),
         Some(Message { kind: FromWorker::Fault, body, .. }) => {
             let fault: Result<Fault, _> = serde_json::from_slice(body);
             Err(StartError::Fault(fault.map_or_else(|error| error.to_string(), |fault| fault.why)))

@@ -74,7 +74,7 @@ class _OneByOne(_Serving):
         self.look_at = 0.0
 
     def run(self, ready: Callable[[str], None]) -> None:
-        ready(PromptTrial(self.engine).run())
+        ready(PromptTrial(self.engine, self.channel.report_trial).run())
         while True:
             while not self.waiting:
                 self._take(self.channel.receive())
@@ -131,7 +131,7 @@ class _Concurrent(_Serving):
 
     async def _serve(self, ready: Callable[[str], None]) -> None:
         # An engine may keep what belongs to the loop, so the trial runs on the loop that serves.
-        ready(await PromptTrial(self.engine).run_async())
+        ready(await PromptTrial(self.engine, self.channel.report_trial).run_async())
         loop = asyncio.get_running_loop()
         self.is_over = loop.create_future()
         self.channel.node.setblocking(False)

@@ -24,7 +24,7 @@ MAX_MESSAGE = 128 << 10
 # From the node.
 START, MEMORY, BATCH, GENERATE, CANCEL = 1, 2, 3, 4, 5
 # From the worker.
-DECLARED, READY, FAULT, DONE, FAILED, TOKENS, ENDED = 11, 12, 13, 14, 15, 16, 17
+DECLARED, READY, FAULT, DONE, FAILED, TOKENS, ENDED, TRYING = 11, 12, 13, 14, 15, 16, 17, 18
 
 #: A part of TOKENS: slot and number of ids, which follow.
 PART = struct.Struct("=II")
@@ -60,6 +60,10 @@ class Channel:
             self.node.send(HEAD.pack(kind, slot, number) + body)
         except ConnectionError:
             raise NodeGone from None
+
+    def report_trial(self) -> None:
+        """Reports that the trial begins or makes progress: the node limits the time until the next report. Raises NodeGone."""
+        self.send(TRYING)
 
     def send_json(self, kind: int, body: "dict[str, Any]") -> None:
         encoded = json.dumps(body).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -26,12 +26,12 @@ def run_batch(engine: Engine, slots: Slots, slot: int, samples: int, lengths: "l
         raise engine.placed(infer, error) from error
 
 
-def try_batches(engine: Engine, slots: Slots, max_batch: int) -> "list[str]":
-    """Runs a sample alone, a batch that is not full, and a full batch. Returns their times. Raises EngineError."""
-    return [_try_batch(engine, slots, samples, max_batch) for samples in sorted({1, max(1, max_batch - 1), max_batch})]
+def try_batches(engine: Engine, slots: Slots, max_batch: int, report: "Callable[[], None]" = lambda: None) -> "list[str]":
+    """Runs a sample alone, a batch that is not full, and a full batch. Calls `report` before each. Returns their times. Raises EngineError."""
+    return [_try_batch(engine, slots, samples, max_batch, report) for samples in sorted({1, max(1, max_batch - 1), max_batch})]
 
 
-def _try_batch(engine: Engine, slots: Slots, samples: int, max_batch: int) -> str:
+def _try_batch(engine: Engine, slots: Slots, samples: int, max_batch: int, report: "Callable[[], None]") -> str:
     example = getattr(engine.instance, "example", None)
     # Samples of different lengths come as lists, which the batch that is not full has too.
     is_mixed = 1 < samples < max_batch
@@ -39,6 +39,7 @@ def _try_batch(engine: Engine, slots: Slots, samples: int, max_batch: int) -> st
         lengths = slots.fill(0, samples, example, is_mixed)
     except EngineError as error:
         raise EngineError(f"{engine.path}: {error}") from error
+    report()
     begun = time.monotonic()
     run_batch(engine, slots, 0, samples, lengths)
     kind = "zeros" if example is None else "examples"
@@ -48,8 +49,9 @@ def _try_batch(engine: Engine, slots: Slots, samples: int, max_batch: int) -> st
 class PromptTrial:
     """A prompt that is tried before the engine serves. A long output is cancelled, as by a client that leaves."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, known = engine, engine.declaration
+    def __init__(self, engine: Engine, report: "Callable[[], None]" = lambda: None) -> None:
+        """Calls `report` before the prompt and whenever ids have arrived."""
+        self.engine, self.report, known = engine, report, engine.declaration
         middle = np.full(min(PROMPT_TOKENS, known.max_input_tokens), known.vocabulary // 2, np.int32)
         ids = getattr(engine.instance, "example", middle)
         try:
@@ -61,6 +63,7 @@ class PromptTrial:
             limits = f"up to {known.max_input_tokens} ids from 0 to {known.vocabulary - 1}"
             raise EngineError(f"{engine.path}: example = {ids!r:.100}: write a list of {limits}")
         self.request = Request(ids, known)
+        self.report()
         self.tokens, self.first, self.begun = 0, 0.0, time.monotonic()
 
     def run(self) -> str:
@@ -83,6 +86,7 @@ class PromptTrial:
         return self._times()
 
     def _take(self, ids: "list[int]") -> None:
+        self.report()
         self.first = self.first or time.monotonic() - self.begun
         self.tokens += len(ids)
         self.request.is_cancelled = self.tokens >= TRIAL_TOKENS

@@ -80,7 +80,7 @@ def _serve_batches(engine: Any, channel: Channel, file: int, max_batch: int, rea
     from .trial import run_batch, try_batches
 
     slots = Slots(mmap.mmap(file, 0), engine.declaration)
-    ready(*try_batches(engine, slots, max_batch))
+    ready(*try_batches(engine, slots, max_batch, channel.report_trial))
     while True:
         kind, slot, number, body = channel.receive()
         if kind != BATCH:

@@ -151,6 +151,7 @@ impl EngineSettings for PythonConfig {
                 instances: node.instances,
                 max_batch: node.batching.max_batch,
                 start_timeout: self.start_timeout,
+                trial_timeout: node.engine_timeout,
             })
         };
         // All workers import the file, load and try the engine at the same time.
