@@ -28,24 +28,25 @@ pub(crate) enum ToWorker {
 }
 
 /// Kinds of messages from a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
+#[repr(u32)]
 pub(crate) enum FromWorker {
     /// The declaration of the engine: JSON.
-    Declared,
-    /// The engine is loaded; its trial begins or makes progress.
-    Trying,
+    Declared = 11,
     /// The engine is loaded and was tried: JSON.
-    Ready,
+    Ready = 12,
     /// The engine cannot be loaded, or fails when it is tried: JSON.
-    Fault,
+    Fault = 13,
     /// The outputs of a slot's batch are in the memory.
-    Done,
+    Done = 14,
     /// The batch or the output of a slot has failed; the body is the reason.
-    Failed,
+    Failed = 15,
     /// Token ids of slots.
-    Tokens,
+    Tokens = 16,
     /// The output of a slot has ended.
-    Ended,
+    Ended = 17,
+    /// The engine is loaded; its trial begins or makes progress.
+    Trying = 18,
 }
 
 /// A message from a worker.
@@ -72,17 +73,7 @@ impl<'a> Message<'a> {
     pub(crate) fn decode(message: &'a [u8]) -> Option<Self> {
         let (head, body) = message.split_at_checked(HEAD_BYTES)?;
         let word = |at: usize| head[at..at + 4].try_into().ok().map(u32::from_ne_bytes);
-        let kind = match word(0)? {
-            11 => FromWorker::Declared,
-            12 => FromWorker::Ready,
-            13 => FromWorker::Fault,
-            14 => FromWorker::Done,
-            15 => FromWorker::Failed,
-            16 => FromWorker::Tokens,
-            17 => FromWorker::Ended,
-            18 => FromWorker::Trying,
-            _ => return None,
-        };
+        let kind = FromWorker::from_repr(word(0)?)?;
         let number = head[8..].try_into().map_or(0, u64::from_ne_bytes);
         Some(Self { kind, slot: word(4)? as usize, number, body })
     }

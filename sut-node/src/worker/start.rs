@@ -123,8 +123,7 @@ impl<'a> LoadingWorker<'a> {
     pub(crate) fn declaration(&self) -> Result<Declaration, String> {
         let file = self.settings.file;
         let limit = format!("its import took longer than {} s", DECLARING_TIME.as_secs());
-        let (_, json) = expect(&self.worker, &[FromWorker::Declared], DECLARING_TIME, &limit)
-            .map_err(|error| error.placed(file))?;
+        let (_, json) = self.wait_for(&[FromWorker::Declared], DECLARING_TIME, &limit)?;
         Declaration::read(&json).map_err(|why| format!("{}: {why}", file.display()))
     }
 
@@ -137,16 +136,14 @@ impl<'a> LoadingWorker<'a> {
     /// Waits until the engine is loaded, at most until `start_timeout` after `begun`, and then until it
     /// was tried.
     pub(crate) fn finish(self, begun: Instant) -> Result<(Worker, Loaded), String> {
-        let Self { mut worker, settings } = self;
-        let WorkerSettings { file, start_timeout, trial_timeout, .. } = settings;
+        let WorkerSettings { file, start_timeout, trial_timeout, .. } = self.settings;
         let mut limit = format!(
             "it was not loaded within --engine-start-timeout, {} s",
             start_timeout.as_secs_f64()
         );
         let mut left = start_timeout.saturating_sub(begun.elapsed());
         let json = loop {
-            let kinds = &[FromWorker::Trying, FromWorker::Ready];
-            match expect(&worker, kinds, left, &limit).map_err(|error| error.placed(file))? {
+            match self.wait_for(&[FromWorker::Trying, FromWorker::Ready], left, &limit)? {
                 (FromWorker::Ready, json) => break json,
                 _ => left = trial_timeout,
             }
@@ -155,12 +152,53 @@ impl<'a> LoadingWorker<'a> {
                 left.as_secs_f64()
             );
         };
-        let file = file.display();
+        let mut worker = self.worker;
         let loaded: Loaded = serde_json::from_slice(&json)
-            .map_err(|error| format!("{file}: its worker's report: {error}"))?;
+            .map_err(|error| format!("{}: its worker's report: {error}", file.display()))?;
         loaded.tried.iter().for_each(|tried| info!(engine = worker.name, "{tried}"));
         worker.is_loaded = true;
         Ok((worker, loaded))
+    }
+
+    /// Waits for a message of one of these kinds, at most for `time`. Returns its kind and body.
+    /// `limit` is the error after that time.
+    fn wait_for(
+        &self,
+        kinds: &[FromWorker],
+        time: Duration,
+        limit: &str,
+    ) -> Result<(FromWorker, Vec<u8>), String> {
+        let Self { worker, settings } = self;
+        let failed = |why: &str| format!("{}: {why}", settings.file.display());
+        let begun = Instant::now();
+        let mut reported = begun;
+        let mut buffer = message_buffer();
+        while !is_readable(worker, time.saturating_sub(begun.elapsed()).min(REPORT_INTERVAL))
+            .map_err(|why| failed(&why))?
+        {
+            if begun.elapsed() >= time {
+                return Err(failed(limit));
+            }
+            if reported.elapsed() >= REPORT_INTERVAL {
+                reported = Instant::now();
+                let (waited, most) = (begun.elapsed().as_secs(), time.as_secs());
+                info!(engine = worker.name, "still loading: {waited} s of at most {most} s");
+            }
+        }
+        let length = receive(&worker.socket, &mut buffer, RecvFlags::empty());
+        let length = length.map_err(|error| failed(&error.to_string()))?;
+        if length == 0 {
+            return Err(failed(&worker.state.end_reason()));
+        }
+        match Message::decode(&buffer[..length]) {
+            Some(Message { kind, body, .. }) if kinds.contains(&kind) => Ok((kind, body.to_vec())),
+            // Its text names the place in the file.
+            Some(Message { kind: FromWorker::Fault, body, .. }) => {
+                let fault: Result<Fault, _> = serde_json::from_slice(body);
+                Err(fault.map_or_else(|error| error.to_string(), |fault| fault.why))
+            }
+            _ => Err(failed("its worker sent an unexpected message")),
+        }
     }
 }
 
@@ -183,62 +221,6 @@ fn begin(settings: WorkerSettings<'_>, declare: bool) -> Result<LoadingWorker<'_
     // A worker that reports a fault and ends does not read this.
     let _ = worker.send(&encode(ToWorker::Start, 0, 0, &json));
     Ok(LoadingWorker { worker, settings })
-}
-
-/// Reason why an expected message did not arrive.
-enum StartError {
-    /// The worker reports a fault, with the place in the file.
-    Fault(String),
-    /// The worker has ended, or is too slow.
-    Worker(String),
-}
-
-impl StartError {
-    /// Returns the text of the error, with the file of the engine.
-    fn placed(self, file: &Path) -> String {
-        match self {
-            Self::Fault(why) => why,
-            Self::Worker(why) => format!("{}: {why}", file.display()),
-        }
-    }
-}
-
-/// Waits for a message of one of these kinds, at most for `time`. Returns its kind and body. `limit` is the error
-/// after that time.
-fn expect(
-    worker: &Worker,
-    kinds: &[FromWorker],
-    time: Duration,
-    limit: &str,
-) -> Result<(FromWorker, Vec<u8>), StartError> {
-    let begun = Instant::now();
-    let mut reported = begun;
-    let mut buffer = message_buffer();
-    while !is_readable(worker, time.saturating_sub(begun.elapsed()).min(REPORT_INTERVAL))
-        .map_err(StartError::Worker)?
-    {
-        if begun.elapsed() >= time {
-            return Err(StartError::Worker(limit.into()));
-        }
-        if reported.elapsed() >= REPORT_INTERVAL {
-            reported = Instant::now();
-            let (waited, most) = (begun.elapsed().as_secs(), time.as_secs());
-            info!(engine = worker.name, "still loading: {waited} s of at most {most} s");
-        }
-    }
-    let length = receive(&worker.socket, &mut buffer, RecvFlags::empty());
-    let length = length.map_err(|error| StartError::Worker(error.to_string()))?;
-    if length == 0 {
-        return Err(StartError::Worker(worker.state.end_reason()));
-    }
-    match Message::decode(&buffer[..length]) {
-        Some(message) if kinds.contains(&message.kind) => Ok((message.kind, message.body.to_vec())),
-        Some(Message { kind: FromWorker::Fault, body, .. }) => {
-            let fault: Result<Fault, _> = serde_json::from_slice(body);
-            Err(StartError::Fault(fault.map_or_else(|error| error.to_string(), |fault| fault.why)))
-        }
-        _ => Err(StartError::Worker("its worker sent an unexpected message".into())),
-    }
 }
 
 /// Waits until the socket is readable, at most for `time`.
