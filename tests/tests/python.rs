@@ -131,6 +131,10 @@ fn faults_of_the_file_are_named_with_file_and_line() {
         ),
         (of_class("def infer(self, batch): pass\n    weights = ['w.bin']"), "w.bin: no such file"),
         (
+            of_class("def infer(self, batch): pass\n    weight = ['w.bin']"),
+            "write weights, or begin",
+        ),
+        (
             of_class(&format!(
                 "def load(self, context):\n        raise ValueError('no device')\n    {infer}"
             )),

@@ -84,6 +84,10 @@ class CheckTest(unittest.TestCase):
             (TOKENS.replace("yield 5", "raise KeyboardInterrupt\n        yield 5"), "engine.py, line 5: KeyboardInterrupt"),
             (TOKENS.replace("    async", "    example = [100]\n    async"), "example = array([100], dtype=int32): write a list of up to 8 ids"),
             (TENSORS.replace("inputs = [", "inputs = {}  # ["), "class Sum: inputs = {}: write inputs = [Tensor(NAME, DTYPE, SHAPE), …]"),
+            (TENSORS.replace("max_batch", "max_btch"), "line 4: class Sum: max_btch is not an attribute of engines: write max_batch, or"),
+            (TOKENS.replace("max_tokens, eos", "max_token, eos"), "line 1: class Count: max_token is not an attribute of engines: write max_tokens, or"),
+            # Attributes of the engine's own.
+            (TENSORS.replace("max_batch = 4", "scale, _max_btch, max_batches, max_batch = 1, 2, 3, 4"), ""),
             ("", "no class has infer(self, batch)"),
             ("class Base:\n    def infer(self, batch): pass\n" + TENSORS.replace("class Sum", "class Sum(Base)"), ""),
         ]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
@@ -83,6 +84,13 @@ class Declaration:
         return {**known, **{name: [vars(tensor) for tensor in known[name]] for name in ("inputs", "outputs")}}
 
 
+#: Attributes of a class that have a meaning.
+ATTRIBUTES = {one.name for one in fields(Declaration)} - {"is_language_model"} | {"example"}
+
+#: Minimum similarity of a misspelt attribute and the one meant, from 0 to 1: `max_batch_size` and `max_batch` have 0.783.
+ALIKE = 0.78
+
+
 class _Reader:
     """Reads attributes of a class; errors name the class's line."""
 
@@ -94,6 +102,15 @@ class _Reader:
 
     def get(self, name: str, default: Any = None) -> Any:
         return getattr(self.engine, name, default)
+
+    def refuse_misspelt(self) -> None:
+        """Refuses a public attribute whose name is similar to that of an attribute which the class does not have."""
+        missing = [name for name in ATTRIBUTES if not hasattr(self.engine, name)]
+        for name in sorted(set(dir(self.engine)) - ATTRIBUTES):
+            value = inspect.getattr_static(self.engine, name)
+            is_plain = isinstance(value, (bool, int, float, str, list, tuple, dict)) and not name.startswith("_")
+            for meant in difflib.get_close_matches(name, missing, 1, ALIKE) if is_plain else ():
+                raise self.fault(f"{name} is not an attribute of engines: write {meant}, or begin an attribute of your own with _")
 
     def whole(self, name: str, least: int, most: int, default: Optional[int] = None) -> int:
         value = self.get(name, default)
@@ -155,6 +172,7 @@ def _declare(reader: _Reader, engine: type, path: str) -> Declaration:
     is_tensors, is_tokens = (callable(getattr(engine, name, None)) for name in ("infer", "generate"))
     if is_tensors == is_tokens:
         raise reader.fault("it needs either infer(self, batch) or generate(self, request)")
+    reader.refuse_misspelt()
     weights = reader.get("weights", [])
     if isinstance(weights, (str, os.PathLike)):
         weights = [weights]
