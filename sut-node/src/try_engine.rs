@@ -11,19 +11,27 @@ use crate::{
     settings::config::Config,
 };
 
-/// Does what a start does until the node is ready. Returns a description of the engine and its
-/// model.
+/// Does what a start does until the node is ready. Returns what the node would announce of its engine
+/// and model.
 pub(crate) fn try_engine(config: &Config) -> Result<String, NodeError> {
     let background = Background::start("check")?;
     let engines = EnginePool::start(&config.engine, &config.node, &background.handle)?;
     let instances = engines.engines;
     let (model, queue, room, running) = engines.split();
-    let found = [
+    let servers: Vec<_> = model.servers.iter().map(|server| &*server.address).collect();
+    let unknown = if servers.is_empty() { "" } else { "not stated in the model's file" };
+    let sha256: &str = if model.sha256.is_empty() { unknown } else { &model.sha256 };
+    let caching = model.found.as_ref().map(|found| found.prefix_caching.word());
+    let context = model.found.as_ref().and_then(|found| found.context_tokens);
+    let announced = [
         ("engine", model.engine.clone()),
+        ("servers", servers.join(", ")),
         ("model", model.name.clone()),
-        ("sha256", model.sha256.clone()),
+        ("sha256", sha256.to_owned()),
         ("framework", model.framework.clone()),
         ("samples", layout::describe(&model.input)),
+        ("prefix_caching", caching.unwrap_or_default().to_owned()),
+        ("context_tokens", context.map(|count| count.to_string()).unwrap_or_default()),
         ("instances", instances.to_string()),
     ];
     let evidence = Evidence::of(config, &model);
@@ -36,7 +44,7 @@ pub(crate) fn try_engine(config: &Config) -> Result<String, NodeError> {
     match fault? {
         Some(why) => Err(NodeError::Description(why)),
         None => {
-            let lines = found.iter().filter(|(_, text)| !text.is_empty());
+            let lines = announced.iter().filter(|(_, text)| !text.is_empty());
             let lines: Vec<_> = lines.map(|(what, text)| format!("{what}: {text}")).collect();
             Ok(lines.join("\n"))
         }

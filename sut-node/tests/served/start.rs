@@ -28,6 +28,7 @@ use crate::{
         },
     },
     settings::args::Args,
+    try_engine::try_engine,
 };
 
 /// Returns a response of two tokens to a prompt of 512 tokens, in the form of a dialect. It reports
@@ -193,7 +194,8 @@ fn a_node_answers_through_a_serving_engine() {
         found,
         Some(EngineFacts { prefix_caching: PrefixCaching::Off, context_tokens: None })
     );
-    assert_eq!(server.requests().len(), 5, "two tries, the metrics, the models and the sample");
+    // Two tries, the metrics and the models: of the check, and of the node, which then sends a sample.
+    assert_eq!(server.requests().len(), 9);
 }
 
 /// Checks that a node with this engine answers a prompt of four tokens with the ids 7 to 9, and
@@ -210,6 +212,10 @@ pub(super) fn answers_through(engine: &str, url: &str) -> Option<EngineFacts> {
         token.display()
     );
     let args: Args = toml::from_str(&text).unwrap();
+    let announced = try_engine(&args.resolve().unwrap()).unwrap();
+    let start = format!("engine: {engine}\nservers: {url}\nmodel: tiny\nsha256: not stated in");
+    assert!(announced.starts_with(&start), "{announced}");
+    assert!(announced.contains("\nprefix_caching: "), "{announced}");
     let (sender, replies) = mpsc::channel();
     let answered = move |messages| drop(sender.send(messages));
     let node = InProcess::start(&args.resolve().unwrap(), Tokens::First, answered).unwrap();
