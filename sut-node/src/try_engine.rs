@@ -11,8 +11,8 @@ use crate::{
     settings::config::Config,
 };
 
-/// Does what a start does until the node is ready. Returns what the node would announce of its engine
-/// and model.
+/// Does what a start does until the node is ready. Returns what the node would announce of its
+/// engine and model.
 pub(crate) fn try_engine(config: &Config) -> Result<String, NodeError> {
     let background = Background::start("check")?;
     let engines = EnginePool::start(&config.engine, &config.node, &background.handle)?;
