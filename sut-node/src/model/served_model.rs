@@ -150,5 +150,15 @@ mod tests {
             let error = read().unwrap_err().to_string();
             assert!(error.contains(words) && error.contains("tiny.toml"), "{error}");
         }
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ENGINES.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, listed) = page.split_once("; required are ").unwrap();
+        let listed = listed.split_once(".\n").unwrap().0.split('`').skip(1).step_by(2);
+        let is_required = |key: &&str| {
+            std::fs::write(&path, good.replace(key, &format!("# {key}"))).unwrap();
+            read().is_err()
+        };
+        let keys = good.lines().filter_map(|line| Some(line.split_once(" = ")?.0));
+        assert!(listed.eq(keys.filter(is_required)), "docs/ENGINES.md lists other required keys");
     }
 }
