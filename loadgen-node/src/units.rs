@@ -1,5 +1,7 @@
 //! Formats of network figures.
 
+pub(crate) use netdiv_node_common::words::count;
+
 /// Formats bytes as gigabytes, with three significant digits for slow networks too.
 pub(crate) fn gigabytes(bytes: f64) -> String {
     match bytes / 1e9 {
@@ -19,11 +21,6 @@ pub(crate) fn gigabits(bytes: f64) -> String {
 /// Formats a rate in GB/s and in Gbit/s.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     format!("{} GB/s ({} Gbit/s)", gigabytes(bytes_per_second), gigabits(bytes_per_second))
-}
-
-/// Formats a number of things: `1 round`, `3 rounds`.
-pub(crate) fn count(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats a message size.

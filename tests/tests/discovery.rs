@@ -70,7 +70,7 @@ fn host_lists_and_files_name_the_same_nodes() {
     run(&format!("127.0.0.[1-3]:{port}"))
         .args(&["--nodes-expected", "4"])
         .run()
-        .expect_refusal("--nodes-expected: expected 4 nodes, and --nodes has 3");
+        .expect_refusal("--nodes-expected is 4, but --nodes has 3");
     run("@/nowhere").run().expect_refusal("--nodes @/nowhere: No such file");
 }
 
@@ -122,7 +122,7 @@ fn a_name_that_has_no_address_is_waited_for_and_then_named() {
     assert!(started.elapsed() >= Duration::from_millis(1200));
     let few = ["--connect-timeout", "700ms", "--nodes-expected", "9"];
     let outcome = run("dns:localhost:1").args(&few).run();
-    outcome.expect_refusal("--nodes-expected: expected 9 nodes, and --nodes has ");
+    outcome.expect_refusal("--nodes-expected is 9, but --nodes has ");
 }
 
 #[test]

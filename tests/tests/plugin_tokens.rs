@@ -200,7 +200,7 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
         ("negative", "the id -1; ids go from 0 to 999"),
         ("null", "ids at an invalid address"),
         ("endless", "ids after an id that ends the output"),
-        ("early", "an end after 2 of 40 ids, without an id that ends an output"),
+        ("early", "an end at length 2 of 40, without an id that ends an output"),
         ("babbles", "40 ids after 1, but at most 40 are allowed"),
         ("twice", "two events in one step"),
         ("goes-on", "ids after an id that ends the output"),

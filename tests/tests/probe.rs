@@ -163,7 +163,7 @@ fn what_does_not_fit_is_said() {
         (&[][..], "no data set to take a sample from; give --dataset PATH"),
         (&["--dataset", "/nowhere.npy"], "data set: "),
         (&["--dataset", "digits", "--in-process", "node.toml"], "leave --in-process out"),
-        (&["--dataset", "digits", "--nodes-expected", "2"], "--nodes-expected: expected 2 nodes"),
+        (&["--dataset", "digits", "--nodes-expected", "2"], "--nodes-expected is 2"),
     ] {
         let (code, _, stderr) = probe(&[&node.address], args);
         assert_eq!(code, Some(2), "{stderr}");

@@ -164,7 +164,7 @@ fn a_stream_that_goes_wrong_fails_the_run_by_name() {
     let triton = Triton::start();
     let node = node(&triton, "tokens.toml", &["--url-timeout", "2s"]);
     for (first, words) in [
-        (FAILS, "after 1 tokens: the server failed: injected failure"),
+        (FAILS, "after 1 token: the server failed: injected failure"),
         (
             BREAKS_OFF,
             "after 5 tokens: the output was cut off after 5 tokens, before max_tokens = 12",

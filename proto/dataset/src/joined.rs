@@ -22,7 +22,7 @@ impl JoinedDataset {
         for part in &parts {
             if part.sample_count() != count {
                 let (name, other) = (part.name(), part.sample_count());
-                return Err(cannot(format!("{name} has {other} samples, the first has {count}")));
+                return Err(cannot(format!("{name} has the length {other}, the first {count}")));
             }
             let layout = part.layout().ok_or_else(|| {
                 cannot(format!(
@@ -95,7 +95,7 @@ mod tests {
 
         let short = npy(folder.path(), "short.npy", "(1, 1)", &[0]);
         let error = open(&format!("{ids}+{short}")).err().unwrap().to_string();
-        assert!(error.contains("short.npy has 1 samples, the first has 2"), "{error}");
+        assert!(error.contains("short.npy has the length 1, the first 2"), "{error}");
         let error = open(&format!("{ids}+synthetic:2x5")).err().unwrap().to_string();
         assert!(error.contains("has no tensors"), "{error}");
     }

@@ -92,7 +92,7 @@ fn of_array(path: &Path, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError>
     let lengths = rows.lengths.map(numbers_of_file).transpose()?;
     if let Some(lengths) = lengths.as_ref().filter(|lengths| lengths.len() != data.sample_count()) {
         return Err(bad(format!(
-            "there are {} lengths for {} rows",
+            "the number of lengths is {}, that of rows {}",
             lengths.len(),
             data.sample_count()
         )));
@@ -109,11 +109,7 @@ fn of_array(path: &Path, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError>
                 let length =
                     usize::try_from(lengths[row]).ok().filter(|length| *length <= ids.len());
                 let length = length.ok_or_else(|| {
-                    wrong(format!(
-                        "its length is {}, but it has {} elements",
-                        lengths[row],
-                        ids.len()
-                    ))
+                    wrong(format!("its length is {}; expected at most {}", lengths[row], ids.len()))
                 })?;
                 ids.truncate(length);
             }

@@ -18,7 +18,7 @@ impl VerifiedDataset {
     pub(super) fn new(data: Box<dyn Dataset>, manifest: Manifest) -> Result<Self, DatasetError> {
         let (has, says) = (data.sample_count(), manifest.samples.len());
         if has != says {
-            let why = format!("it has {says} samples, the data set {has}");
+            let why = format!("its number of samples is {says}, that of the data set {has}");
             return Err(DatasetError::BadManifest { path: manifest.path, why });
         }
         Ok(Self { data, manifest })
@@ -138,7 +138,7 @@ mod tests {
             (
                 r#"{"name": "a""#,
                 r#"{"name": "c", "sha256": ""}, {"name": "a""#,
-                "it has 3 samples, the data set 2",
+                "its number of samples is 3, that of the data set 2",
             ),
             ("{", "", "expected"),
         ] {

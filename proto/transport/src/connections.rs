@@ -17,7 +17,7 @@ use std::{
 };
 
 use netdiv_contract::limits::MAX_STREAMS_PER_CONNECTION;
-use netdiv_node_common::resources::descriptors;
+use netdiv_node_common::{resources::descriptors, words::count};
 use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -218,7 +218,8 @@ impl PeerConnection {
         }
         if present.clients >= *most_clients {
             return Err(Status::resource_exhausted(format!(
-                "the node has {most_clients} connections and accepts no more (--max-connections)"
+                "the node has {} and accepts no more (--max-connections)",
+                count(*most_clients, "connection")
             )));
         }
         present.clients += 1;

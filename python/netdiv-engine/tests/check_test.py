@@ -53,13 +53,13 @@ class CheckTest(unittest.TestCase):
     def test_engines_that_work(self):
         code, text = self.check(TENSORS)
         self.assertEqual(code, 0, text)
-        for samples in (1, 3, 4):
-            self.assertIn(f"a batch of {samples} zeros", text)
+        for batch in ("1 zero:", "3 zeros:", "4 zeros:"):
+            self.assertIn(f"a batch of {batch}", text)
         # The whole output is longer than the trial of it.
         long = TOKENS.replace("= 100, 8, 4, [2]", "= 100, 8, 999, [2]").replace("yield 5", "for _ in range(500): yield 5")
         example = TOKENS.replace("    async", "    example = [7]\n\n    async")
         for source, words in [
-            (TOKENS, "a prompt of 8 tokens: 3 tokens"), (long, "a prompt of 8 tokens: 64 tokens"), (example, "a prompt of 1 tokens"),
+            (TOKENS, "a prompt of 8 tokens: 3 tokens"), (long, "a prompt of 8 tokens: 64 tokens"), (example, "a prompt of 1 token:"),
         ]:
             for source in (source, source.replace("async def", "def")):
                 code, text = self.check(source)

@@ -235,7 +235,7 @@ impl TensorModel {
         if given.len() != outputs.len() {
             let (given, want) = (given.len(), outputs.len());
             return Err(Failure::refused(format!(
-                "the model returns {given} tensors, but the manifest names {want}"
+                "the number of the model's outputs is {given}, but the manifest names {want}"
             )));
         }
         for ((given, output), name) in given.iter().zip(outputs).zip(&self.outputs) {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_node_common::words::count;
 use tracing::error;
 
 use crate::{
@@ -158,8 +159,8 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
     let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
     let outcome = match ran {
         Ok(Ok(inference)) if inference.answers.len() != samples => {
-            let answers = inference.answers.len();
-            Err(EngineError::Failed(format!("{answers} answers for {samples} samples")))
+            let answers = count(inference.answers.len(), "answer");
+            Err(EngineError::Failed(format!("{answers} for {}", count(samples, "sample"))))
         }
         Ok(outcome) => outcome,
         Err(panic) => Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref())))),

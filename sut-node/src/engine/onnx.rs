@@ -304,7 +304,7 @@ fn split(
     if shape.first() != Some(&samples) {
         let shape = shape.as_ref();
         let why = format!(
-            "its output for {samples} samples has the shape {shape:?}; the first dimension must be the batch"
+            "its output has the shape {shape:?}; the first dimension must be the batch, {samples}"
         );
         return Err(EngineError::Failed(why));
     }

@@ -184,7 +184,7 @@ mod tests {
         for (id, status, text) in [
             (0, Status::EngineFailed, "the model failed: xxx"),
             (1, Status::EngineFailed, "the model failed: panic: overheated"),
-            (2, Status::EngineFailed, "the model failed: 0 answers for 1 samples"),
+            (2, Status::EngineFailed, "the model failed: 0 answers for 1 sample"),
             (3, Status::BadSample, "blurred"),
             (4, Status::Ok, ""),
         ] {

@@ -103,9 +103,9 @@ impl Fabric {
                 .check(peer)
                 .map_err(|error| Status::failed_precondition(error.to_string()));
         }
-        let (peer, count) = (sanitise(peer), known.len());
+        let peer = sanitise(peer);
         Err(Status::failed_precondition(format!(
-            "this node may not dial `{peer}`, which is not among the {count} addresses of its --fabric-peers; name the nodes there \
+            "this node may not dial `{peer}`, which is not an address of its --fabric-peers; name the nodes there \
              as the LoadGen node names them"
         )))
     }

@@ -112,7 +112,7 @@ pub(crate) fn examine(engines: &[Arc<EngineActivity>], limit: Duration, now: Ins
             && time > limit
         {
             return Condition::Stuck(format!(
-                "engine {number} has been in a batch of {samples} samples for {:.1} s, longer than \
+                "engine {number} has been in a batch of {samples} for {:.1} s, longer than \
                  --engine-timeout allows",
                 time.as_secs_f64()
             ));
@@ -151,7 +151,7 @@ mod tests {
         engine.record_begin(8, at(30));
         assert_eq!(examine(&engines, LIMIT, at(45)), Condition::Well);
         let Condition::Stuck(why) = examine(&engines, LIMIT, at(46)) else { panic!("stuck") };
-        assert!(why.starts_with("engine 1 has been in a batch of 4 samples for 46.0 s"), "{why}");
+        assert!(why.starts_with("engine 1 has been in a batch of 4 for 46.0 s"), "{why}");
         // The second batch began to run when the first was done.
         engine.record_finish(false, at(50));
         assert_eq!(examine(&engines, LIMIT, at(95)), Condition::Well);

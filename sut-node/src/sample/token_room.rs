@@ -36,7 +36,7 @@ impl TokenRoom {
         (tokens > u64::from(max_tokens)).then(|| {
             let own = tokens - u64::from(longest_output);
             format!(
-                "the prompt has {own} tokens, which with an output of up to {longest_output} is more than the node admits; \
+                "a prompt of length {own} with an output of up to {longest_output} is longer than the node admits; \
                  raise --max-in-flight-tokens from {max_tokens} to {tokens}"
             )
         })

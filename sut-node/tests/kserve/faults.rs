@@ -146,13 +146,13 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "error later",
             sent(&[first(), error(Some(bare.clone()))]),
-            "after 1 tokens: the server failed: CUDA",
+            "after 1 token: the server failed: CUDA",
         ),
         ("empty", sent(&[ModelStreamInferResponse::default()]), "a message has no response"),
         ("no output", sent(&[of(bare, false)]), "the response has no output \"ids\""),
         ("another id", sent(&[tokens("1", &[7])]), "the response is to request \"1\", not \"0\""),
         ("another model", sent(&[of(other, false)]), "the response is from the model \"huge\""),
-        ("contents", sent(&[of(unlike, false)]), "names 1 outputs but holds the bytes of 0"),
+        ("contents", sent(&[of(unlike, false)]), "the number of outputs is 1, but that of"),
         ("type", output(("ids", "FP32", &[1, 1]), 4), "the output \"ids\" is FP32, not INT32"),
         ("name", output(("text", "INT32", &[1, 1]), 4), "has no output \"ids\""),
         ("bytes", output(("ids", "INT32", &[1, 2]), 4), "is INT32[1, 2] and has 4 bytes"),
@@ -172,7 +172,7 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "too few",
             sent(&[first(), end(ID)]),
-            "the output was cut off after 1 tokens, before max_tokens = 3",
+            "the output was cut off after 1 token, before max_tokens = 3",
         ),
         ("after eos", sent(&[tokens(ID, &[2, 7])]), "after the end-of-text token, token 0"),
         ("vocabulary", sent(&[tokens(ID, &[2048])]), "token 0 is 2048; ids go from 0 to 2047"),
@@ -182,10 +182,10 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "failed later",
             then(&[first()], Act::Fail(Status::unavailable("no"))),
-            "after 1 tokens: Unavailable: no",
+            "after 1 token: Unavailable: no",
         ),
         ("silent", vec![Act::Hang], "no progress within --url-timeout"),
-        ("silent later", then(&[first()], Act::Hang), "after 1 tokens: no progress within"),
+        ("silent later", then(&[first()], Act::Hang), "after 1 token: no progress within"),
         ("silent end", then(&whole(), Act::Hang), "after 3 tokens: no progress within"),
         ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: no progress within"),
         // Messages before the end of the server may be lost with it.

@@ -53,7 +53,7 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "error",
             events(&[FIRST, r#"{"error":{"message":"CUDA"}}"#, DONE]),
-            "after 1 tokens: the server failed: CUDA",
+            "after 1 token: the server failed: CUDA",
         ),
         (
             "object",
@@ -95,7 +95,7 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "too short",
             events(&[&FIRST.replace("null", "\"length\""), &USAGE.replace(":3", ":1"), DONE]),
-            "cut off after 1 tokens",
+            "cut off after 1 token",
         ),
         (
             "repeated",
@@ -119,10 +119,10 @@ fn every_fault_is_a_failure_with_its_name() {
         ("not UTF-8", vec![head(), chunk(b"data: \xff\xfe\n\n")], "invalid utf-8"),
         ("100 MB", vec![head(), chunk(long.as_bytes())], "bytes without an event"),
         ("closed", vec![Step::Close], "no answer"),
-        ("closed later", cut(&begun, Step::Close), "after 1 tokens: "),
-        ("closed within", cut(&half, Step::Close), "after 1 tokens: "),
+        ("closed later", cut(&begun, Step::Close), "after 1 token: "),
+        ("closed within", cut(&half, Step::Close), "after 1 token: "),
         ("silent", vec![Step::Hang], "no progress within --url-timeout"),
-        ("silent later", cut(&begun, Step::Hang), "after 1 tokens: no progress within"),
+        ("silent later", cut(&begun, Step::Hang), "after 1 token: no progress within"),
         (
             "silent end",
             cut(&events(&[FIRST, LAST, USAGE])[..4], Step::Hang),
@@ -131,9 +131,9 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "chatter",
             cut(&begun, chatter(b"data: {\"choices\":[]}\n\n")),
-            "after 1 tokens: no progress within",
+            "after 1 token: no progress within",
         ),
-        ("pings", cut(&begun, chatter(b": ping\n\n")), "after 1 tokens: "),
+        ("pings", cut(&begun, chatter(b": ping\n\n")), "after 1 token: "),
         ("no HTTP", vec![Step::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], "no answer"),
         ("moved", refusal("307 Temporary Redirect", "location: /x\r\n", ""), "status 307"),
         (

@@ -99,7 +99,7 @@ fn a_request_whose_answer_has_begun_is_never_sent_again() {
         let peer =
             Http2Peer::start(move |_, stream| [begun(stream), rst_stream(stream, code)].concat());
         let error = of(&peer).unwrap_err();
-        assert!(error.contains("after 1 tokens: "), "{error}");
+        assert!(error.contains("after 1 token: "), "{error}");
         assert_eq!(peer.requests(), 1);
     }
 }

@@ -221,7 +221,7 @@ fn pairs_of_all_samples_are_joined_and_answers_are_divided_again() {
     });
     assert_eq!((&got[0], &got[4]), (&Ok(floats(&[1.0, 2.0])), &Ok(floats(&[3.0]))));
     let words =
-        ["index 5 in a table of 5 rows", "has no pairs", "1 pairs in the first tensor, but 2"];
+        ["index 5 in a table of length 5", "has no pairs", "has the length 1, but the second 2"];
     for (answer, words) in got[1..4].iter().zip(words) {
         assert!(answer.as_ref().is_err_and(|why| why.contains(words)), "{answer:?}");
     }
@@ -251,7 +251,7 @@ fn a_manifest_that_does_not_fit_its_workload_is_refused() {
         (GRAPH, "nodes = 10", "nodes = 0", "nodes must be at least 1"),
         (GRAPH, "nodes = 10", "node = 10", "unknown field `node`"),
         (GRAPH, "shape = [1]", "shape = [2]", "must have the shape [1]"),
-        (CLICKS, "[5, 3]", "[5]", "index_limits has 1 numbers for 2 columns"),
+        (CLICKS, "[5, 3]", "[5]", "index_limits has the length 1; expected 2"),
         (
             CLICKS,
             "'y', data_type = 'float32', shape = [1]",

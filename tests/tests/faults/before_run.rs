@@ -97,7 +97,7 @@ pub fn faults(papers: &Credentials) -> Vec<Fault> {
             },
             ..real(
                 "node whose last connection another client holds",
-                "has no room: the node has 1 connections and accepts no more (--max-connections)",
+                "has no room: the node has 1 connection and accepts no more (--max-connections)",
             )
         }
         .args(&SOON)

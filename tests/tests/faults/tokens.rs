@@ -84,14 +84,14 @@ fn of_engines() -> Vec<Fault> {
         (
             "dies",
             EngineFaultKind::Closed,
-            ["after 0 tokens: ", "after 1 tokens: ", "after 8 tokens: "],
+            ["after 0 tokens: ", "after 1 token: ", "after 8 tokens: "],
         ),
         (
             "freezes or is cut off",
             EngineFaultKind::Silent,
             [
                 "after 0 tokens: no progress within --url-timeout",
-                "after 1 tokens: no progress within --url-timeout",
+                "after 1 token: no progress within --url-timeout",
                 "after 8 tokens: no progress within --url-timeout",
             ],
         ),
@@ -100,7 +100,7 @@ fn of_engines() -> Vec<Fault> {
             EngineFaultKind::Error,
             [
                 "after 0 tokens: the server failed: CUDA error",
-                "after 1 tokens: the server failed: CUDA error",
+                "after 1 token: the server failed: CUDA error",
                 "after 8 tokens: the server failed: CUDA error",
             ],
         ),

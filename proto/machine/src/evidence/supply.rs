@@ -145,9 +145,9 @@ fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
         machine.supplied.push("accelerator_count".into());
     }
     match machine.accelerator_count {
-        Some(count) if listed > 0 && count != listed => {
-            Err(format!("`accelerator_count` is {count}, but {listed} accelerators are described"))
-        }
+        Some(count) if listed > 0 && count != listed => Err(format!(
+            "`accelerator_count` is {count}; expected {listed}, as many as are described"
+        )),
         _ => Ok(machine),
     }
 }

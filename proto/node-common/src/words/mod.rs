@@ -41,6 +41,11 @@ pub use speculative_decoding::SpeculativeDecoding;
 pub use suggestion::{did_you_mean, nearest, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, refuse_dates, todos};
 
+/// Formats a number of things: `1 round`, `3 rounds`.
+pub fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Facts that LoadGen receives about the tokens of a response. A token is an int32.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnswerTokens {

@@ -52,7 +52,7 @@ pub enum DiscoveryError {
         waited: Duration,
     },
     /// The number of nodes differs from the expected number.
-    #[error("--nodes-expected: expected {expected} nodes, and {option} has {found}{}", after(*waited))]
+    #[error("--nodes-expected is {expected}, but {option} has {found}{}", after(*waited))]
     Count {
         /// Option that names the nodes.
         option: &'static str,

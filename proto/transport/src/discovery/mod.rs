@@ -126,7 +126,7 @@ impl Nodes<'_> {
             }
             let expected = self.expected.unwrap_or_default();
             let awaited = match missing.len() {
-                0 => format!("{expected} nodes ({} found)", found.len()),
+                0 => format!("node {} of {expected}", found.len() + 1),
                 _ => named,
             };
             wait.announce(awaited);

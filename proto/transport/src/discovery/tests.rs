@@ -140,7 +140,7 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     assert_eq!(discover("dns6:v6:5", None, 60).unwrap(), ["v6@[::]:5"]);
     assert_eq!(discover("dns4:v6:5", None, 60).unwrap(), ["v6@10.0.0.1:5"]);
     let error = discover("dns:n", Some(9), 1).unwrap_err();
-    assert!(error.starts_with("--nodes-expected: expected 9 nodes, and --nodes has "), "{error}");
+    assert!(error.starts_with("--nodes-expected is 9, but --nodes has "), "{error}");
     assert!(error.contains(" after 1 s; --connect-timeout sets"), "{error}");
     let error = discover("dns6:n", None, 1).unwrap_err();
     assert!(
@@ -151,9 +151,9 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     assert!(error.contains("10.0.0.1:5 is given twice"), "{error}");
     // Entries without a lookup cause no wait, and too many nodes are refused.
     for (text, expected, want) in [
-        ("n[1-3]", 4, "--nodes-expected: expected 4 nodes, and --nodes has 3"),
-        ("n[1-3]", 2, "--nodes-expected: expected 2 nodes, and --nodes has 3"),
-        ("a,b,dns:n", 2, "--nodes-expected: expected 2 nodes, and --nodes has 3"),
+        ("n[1-3]", 4, "--nodes-expected is 4, but --nodes has 3"),
+        ("n[1-3]", 2, "--nodes-expected is 2, but --nodes has 3"),
+        ("a,b,dns:n", 2, "--nodes-expected is 2, but --nodes has 3"),
     ] {
         assert_eq!(discover(text, Some(expected), 60).unwrap_err(), want);
     }
@@ -193,10 +193,7 @@ fn what_needs_no_look_into_the_dns_is_checked_without_one() {
         assert_eq!(addresses(named, expected).unwrap(), ["b:1", "a1:50051", "a2:50051"]);
     }
     assert_eq!(addresses("dns:nowhere.invalid", None).unwrap(), [""; 0]);
-    assert_eq!(
-        addresses("a,b", Some(3)).unwrap_err(),
-        "--nodes-expected: expected 3 nodes, and --nodes has 2"
-    );
+    assert_eq!(addresses("a,b", Some(3)).unwrap_err(), "--nodes-expected is 3, but --nodes has 2");
     assert!(addresses("a,dns:n,a", None).is_err() && addresses("dns:", None).is_err());
 }
 
@@ -212,7 +209,7 @@ fn errors_name_the_option_that_was_given() {
         ("@/nowhere", "--fabric-peers @/nowhere: "),
         ("a,a", "--fabric-peers a: a:50051 is given twice"),
         ("dns:a", "--fabric-peers dns:a: no address"),
-        ("a", "--nodes-expected: expected 9 nodes, and --fabric-peers has 1"),
+        ("a", "--nodes-expected is 9, but --fabric-peers has 1"),
     ] {
         let error = of(text);
         assert!(error.starts_with(want), "{text}: {error}");

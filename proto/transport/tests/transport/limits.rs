@@ -151,7 +151,7 @@ async fn a_node_takes_so_many_connections_and_others_once_they_end() {
         for _ in 0..2 {
             let refused = describe(&second).await.unwrap_err();
             assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
-            let words = "the node has 1 connections and accepts no more (--max-connections)";
+            let words = "the node has 1 connection and accepts no more (--max-connections)";
             assert_eq!(refused.message(), words, "{transport}");
         }
         describe(&first).await.expect("a client keeps its permit");

@@ -16,6 +16,11 @@ class NodeGone(Exception):
     """The node has closed its socket."""
 
 
+def counted(number: int, thing: str) -> str:
+    """Returns a number of things: `1 token`, `2 tokens`."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def undecorated(function: Any) -> Any:
     """Returns the function of a method, without its decorators."""
     return inspect.unwrap(getattr(function, "__func__", function))

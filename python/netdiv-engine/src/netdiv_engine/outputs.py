@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from .declaration import Declaration
-from .errors import EngineError
+from .errors import EngineError, counted
 
 
 class Output:
@@ -45,7 +45,7 @@ class Output:
         """Checks that the output may end here. Raises EngineError."""
         known = self.declaration
         if self.count < max(known.min_tokens, 1):
-            raise EngineError(f"generate ended after {self.count} ids; min_tokens is {known.min_tokens}")
+            raise EngineError(f"generate ended after {counted(self.count, 'id')}; min_tokens is {known.min_tokens}")
         if self.ends and not self.has_ended and self.count < known.max_tokens:
             raise EngineError(
                 f"generate ended after {self.count} of {known.max_tokens} ids, without an id that ends an output"

@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from .declaration import Declaration, Tensor
-from .errors import EngineError
+from .errors import EngineError, counted
 
 #: Regions begin at multiples of this.
 ALIGNMENT = 64
@@ -151,5 +151,5 @@ class Slots:
             if returned.ndim == 0:
                 raise EngineError("infer returned one value; expected one for each sample")
         if len(returned) != samples:
-            raise EngineError(f"infer returned {len(returned)} outputs for {samples} samples")
+            raise EngineError(f"infer returned {counted(len(returned), 'output')} for {counted(samples, 'sample')}")
         return returned

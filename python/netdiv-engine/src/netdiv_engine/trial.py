@@ -8,7 +8,7 @@ from typing import Any, Callable
 import numpy as np
 
 from .engine import Engine, Request
-from .errors import EngineError
+from .errors import EngineError, counted
 from .iterators import iterate, iterate_async
 from .tensors import Slots
 
@@ -42,8 +42,8 @@ def _try_batch(engine: Engine, slots: Slots, samples: int, max_batch: int, repor
     report()
     begun = time.monotonic()
     run_batch(engine, slots, 0, samples, lengths)
-    kind = "zeros" if example is None else "examples"
-    return f"a batch of {samples} {kind}: {1000 * (time.monotonic() - begun):.2f} ms"
+    kind = "zero" if example is None else "example"
+    return f"a batch of {counted(samples, kind)}: {1000 * (time.monotonic() - begun):.2f} ms"
 
 
 class PromptTrial:
@@ -93,5 +93,5 @@ class PromptTrial:
 
     def _times(self) -> str:
         first, whole = 1000 * self.first, 1000 * (time.monotonic() - self.begun)
-        count = len(self.request.ids)
-        return f"a prompt of {count} tokens: {self.tokens} tokens, the first after {first:.2f} ms, all after {whole:.2f} ms"
+        prompt, output = counted(len(self.request.ids), "token"), counted(self.tokens, "token")
+        return f"a prompt of {prompt}: {output}, the first after {first:.2f} ms, all after {whole:.2f} ms"

@@ -128,7 +128,7 @@ impl<'a> TokenInstance<'a> {
         let is_token = |id: &i32| usize::try_from(*id).is_ok_and(|id| id < limits.vocabulary);
         if !(1..=limits.longest_prompt).contains(&prompt.len()) || !prompt.iter().all(is_token) {
             return Err(Failure::refused(format!(
-                "the prompt has {} ids; it must have 1 to {}, each from 0 to {}",
+                "the prompt has the length {}; it must have 1 to {} ids, each from 0 to {}",
                 prompt.len(),
                 limits.longest_prompt,
                 limits.vocabulary - 1
@@ -141,7 +141,7 @@ impl<'a> TokenInstance<'a> {
             )));
         }
         let slot = self.schedule.admit(number, prompt.len()).ok_or_else(|| {
-            Failure::refused(format!("all {} slots are in use", self.computer.cache.slots))
+            Failure::refused(format!("no slot of {} is free", self.computer.cache.slots))
         })?;
         let search = Search::new(limits.beams);
         let prompt = prompt.to_vec();

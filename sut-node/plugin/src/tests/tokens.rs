@@ -186,8 +186,8 @@ fn every_event_that_the_header_does_not_allow_is_named_and_none_of_its_step_is_g
         (vec![], vec![null], "ids at an invalid address"),
         (vec![], vec![odd], "ids at an invalid address"),
         (vec![], vec![event(0, &[2], 1)], "an end at id 1, before the minimum of 2 ids"),
-        (vec![], vec![event(0, &[5], 1)], "an end after 1 ids, before the minimum of 2"),
-        (vec![], vec![event(0, &[5, 5, 5], 1)], "an end after 3 of 5 ids, without an id"),
+        (vec![], vec![event(0, &[5], 1)], "an end at length 1, before the minimum of 2"),
+        (vec![], vec![event(0, &[5, 5, 5], 1)], "an end at length 3 of 5, without an id"),
         (vec![], vec![event(0, &[5, 2, 5], 0)], "ids after an id that ends the output"),
         (
             vec![event(0, &[5, 2], 0)],

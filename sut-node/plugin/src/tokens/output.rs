@@ -65,11 +65,11 @@ impl Output {
     pub(crate) fn check_end(&self) -> Result<(), String> {
         let Self { given, least, most, has_end, .. } = self;
         if given < least {
-            return Err(format!("an end after {given} ids, before the minimum of {least}"));
+            return Err(format!("an end at length {given}, before the minimum of {least}"));
         }
         if !has_end && given < most {
             return Err(format!(
-                "an end after {given} of {most} ids, without an id that ends an output"
+                "an end at length {given} of {most}, without an id that ends an output"
             ));
         }
         Ok(())

@@ -40,7 +40,7 @@ pub(super) fn check_response(
     let (outputs, contents) = (answer.outputs.len(), answer.raw_output_contents.len());
     if outputs != contents {
         return Err(format!(
-            "the response names {outputs} outputs but holds the bytes of {contents} (raw_output_contents)"
+            "the number of outputs is {outputs}, but that of raw_output_contents is {contents}"
         ));
     }
     Ok(())

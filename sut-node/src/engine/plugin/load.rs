@@ -174,7 +174,7 @@ fn starvation_warning(
     let room = u64::from(node.max_in_flight_bytes);
     (sample > 0 && needed > room).then(|| {
         format!(
-            "--max-in-flight-bytes {room} has room for {} samples of {sample} bytes, but {batches} batches of {} in flight and \
+            "--max-in-flight-bytes {room} has room for {}, at {sample} bytes for a sample, but batches in flight ({batches} of {}) and \
              another incoming one need {needed} bytes: engines will wait for samples. Set it to {needed}, or lower --max-batch",
             room / sample,
             node.batching.max_batch,
@@ -216,7 +216,7 @@ mod tests {
         // in flight.
         let why = starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &node).unwrap();
         assert!(
-            why.contains("has room for 139 samples") && why.contains("Set it to 368640000"),
+            why.contains("has room for 139, at") && why.contains("Set it to 368640000"),
             "{why}"
         );
         node.max_in_flight_bytes = 368_640_000;

@@ -10,6 +10,7 @@ use std::{
 };
 
 use netdiv_contract::tokens::ID_BYTES;
+use netdiv_node_common::words::count;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{Interest, unix::AsyncFd};
 
@@ -197,9 +198,10 @@ impl PythonTokens {
 
     /// Returns the reason why an output is too short or too long. The worker has checked its ids.
     fn fault(&self, sink: &Sink) -> Option<String> {
-        let (count, ServedModel { min_tokens, max_tokens, .. }) = (sink.token_count(), &self.model);
-        (!(*min_tokens as usize..=*max_tokens as usize).contains(&count))
-            .then(|| format!("an output of {count} tokens; expected {min_tokens} to {max_tokens}"))
+        let (got, ServedModel { min_tokens, max_tokens, .. }) = (sink.token_count(), &self.model);
+        (!(*min_tokens as usize..=*max_tokens as usize).contains(&got)).then(|| {
+            format!("an output of {}; expected {min_tokens} to {max_tokens}", count(got, "token"))
+        })
     }
 
     /// Fails outputs that have made no progress for too long, unless others that run before them do.
@@ -225,8 +227,8 @@ impl PythonTokens {
             }
             let Some(sink) = output.sink.take() else { continue };
             output.progress_at = now;
-            let (tokens, seconds) = (sink.token_count(), patience.as_secs_f64());
-            let why = format!("after {tokens} tokens: none within --engine-timeout, {seconds} s");
+            let (tokens, seconds) = (count(sink.token_count(), "token"), patience.as_secs_f64());
+            let why = format!("after {tokens}: none within --engine-timeout, {seconds} s");
             sink.finish_with(Err(EngineError::Failed(why)));
             self.send(ToWorker::Cancel, slot, 0)?;
         }

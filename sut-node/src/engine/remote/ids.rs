@@ -1,5 +1,7 @@
 //! Collects the ids of an output. Ids that the model cannot generate are an error.
 
+use netdiv_node_common::words::count;
+
 use crate::model::served_model::ServedModel;
 
 pub(crate) struct Ids<'a> {
@@ -55,7 +57,8 @@ impl<'a> Ids<'a> {
     pub(crate) fn check_least(&self) -> Result<(), String> {
         let (got, least) = (self.ids.len(), self.model.min_tokens);
         if got < least as usize {
-            return Err(format!("the output has {got} tokens, fewer than min_tokens = {least}"));
+            let got = count(got, "token");
+            return Err(format!("the output has {got}, fewer than min_tokens = {least}"));
         }
         Ok(())
     }
@@ -65,7 +68,8 @@ impl<'a> Ids<'a> {
     pub(crate) fn cut_off_reason(&self) -> Option<String> {
         let (got, most) = (self.ids.len(), self.model.max_tokens);
         (got < most as usize).then(|| {
-            format!("the output was cut off after {got} tokens, before max_tokens = {most}")
+            let got = count(got, "token");
+            format!("the output was cut off after {got}, before max_tokens = {most}")
         })
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use netdiv_node_common::words::count;
 use tokio::time::Instant;
 
 use crate::engine::remote::{
@@ -76,6 +77,6 @@ pub(crate) async fn read<O: TokenOutput>(
     }
 }
 
-fn after_tokens(count: usize, why: &str) -> Refusal {
-    Refusal::Failed(format!("after {count} tokens: {why}"))
+fn after_tokens(tokens: usize, why: &str) -> Refusal {
+    Refusal::Failed(format!("after {}: {why}", count(tokens, "token")))
 }

@@ -1,5 +1,7 @@
 //! Joins the chunks of a response to an output of token ids. Ids that may be wrong are an error.
 
+use netdiv_node_common::words::count;
+
 use crate::{
     engine::{
         remote::{ids::Ids, reading},
@@ -104,12 +106,15 @@ impl reading::TokenOutput for ServedOutput<'_> {
             Some(0) => return Err("the output is empty".into()),
             Some(made) if got == 0 => {
                 return Err(format!(
-                    "the server generated {made} tokens but returned no token ids; start it as docs/ENGINES.md describes"
+                    "the server generated {} but returned no token ids; start it as docs/ENGINES.md describes",
+                    count(made, "token")
                 ));
             }
             Some(made) if made != got => {
                 return Err(format!(
-                    "the server generated {made} tokens but returned {got} token ids{COUNT_HINT}"
+                    "the server generated {} but returned {}{COUNT_HINT}",
+                    count(made, "token"),
+                    count(got, "token id")
                 ));
             }
             Some(_) => {}
@@ -128,7 +133,8 @@ impl reading::TokenOutput for ServedOutput<'_> {
             (sent, Some(read)) if sent == read => {}
             (sent, Some(read)) => {
                 return Err(format!(
-                    "the prompt has {sent} tokens, but the server read {read}{COUNT_HINT}"
+                    "the prompt has {}, but the server read {read}{COUNT_HINT}",
+                    count(sent, "token")
                 ));
             }
             (_, None) => {

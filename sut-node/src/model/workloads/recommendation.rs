@@ -56,7 +56,7 @@ impl Recommendation {
         let columns = parameters::fixed(&inputs[1])?[0];
         if !index_limits.is_empty() && index_limits.len() != columns {
             return Err(format!(
-                "index_limits has {} numbers for {columns} columns",
+                "index_limits has the length {}; expected {columns}",
                 index_limits.len()
             ));
         }
@@ -68,7 +68,7 @@ impl Recommendation {
         match (tensors[0].shape[0], tensors[1].shape[0]) {
             (0, _) => Err("the sample has no pairs".into()),
             (dense, sparse) if dense != sparse => {
-                Err(format!("{dense} pairs in the first tensor, but {sparse} in the second"))
+                Err(format!("the first tensor has the length {dense}, but the second {sparse}"))
             }
             (pairs, _) => {
                 self.check_indices(&tensors[1])?;
@@ -86,7 +86,7 @@ impl Recommendation {
             .zip(self.index_limits.iter().cycle())
             .find(|(n, limit)| !(0..**limit).contains(n));
         match beyond {
-            Some((index, limit)) => Err(format!("index {index} in a table of {limit} rows")),
+            Some((index, limit)) => Err(format!("index {index} in a table of length {limit}")),
             None => Ok(()),
         }
     }

@@ -100,7 +100,7 @@ fn accelerators_are_counted() {
     }
     assert_eq!(stated("accelerator_count = 8").unwrap().accelerator_count, Some(8));
     let error = stated(&format!("accelerator_count = 8\n{tpu}")).unwrap_err();
-    assert!(error.contains("is 8, but 1 accelerators are described"), "{error}");
+    assert!(error.contains("is 8; expected 1, as many as are"), "{error}");
 
     let gpu = Accelerator { name: "GPU".into(), ..Accelerator::default() };
     let known =

@@ -60,8 +60,8 @@ fn a_sample_that_breaks_the_settings_is_refused_and_the_others_go_on() {
     engine.submit(0, &prompts[0], 4, 40).unwrap();
     let long = [9; 65];
     for (ids, least, most, why) in [
-        (&[][..], 1, 4, "the prompt has 0 ids; it must have 1 to 64"),
-        (&long, 1, 4, "the prompt has 65 ids"),
+        (&[][..], 1, 4, "the prompt has the length 0; it must have 1 to 64"),
+        (&long, 1, 4, "the prompt has the length 65"),
         (&[7, 128], 1, 4, "each from 0 to 127"),
         (&[-1], 1, 4, "each from 0 to 127"),
         (&[7], 0, 4, "an output of 0 to 4 ids"),
@@ -74,7 +74,7 @@ fn a_sample_that_breaks_the_settings_is_refused_and_the_others_go_on() {
     }
     engine.submit(1, &prompts[1], 4, 40).unwrap();
     let full = engine.submit(2, &prompts[2], 4, 40).unwrap_err().1;
-    assert!(full.contains("all 2 slots are in use"), "{full}");
+    assert!(full.contains("no slot of 2 is free"), "{full}");
     engine.cancel(77);
     let given = engine.finish(2);
     assert_eq!((&given[&0], &given[&1]), (&outputs[0], &outputs[1]));
