@@ -72,9 +72,17 @@ pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
     ended?.code()
 }
 
+/// Maximum time that a test waits for an event: a busy machine is slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Awaits a call. A call that takes more than a minute fails the test.
+pub async fn soon<T>(call: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, call).await.expect("an answer in time")
+}
+
 /// Waits until a condition holds. Panics after a minute.
 pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "waited a minute until {what}");
         thread::sleep(Duration::from_millis(5));

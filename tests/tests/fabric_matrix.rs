@@ -11,7 +11,7 @@ use std::{
 
 use e2e::{
     SutNode,
-    process::program,
+    process::{program, soon},
     relay::{Faults, Relay},
 };
 use netdiv_contract::v1::{MeasureRequest, MeasureResponse};
@@ -188,11 +188,6 @@ fn what_fails_is_named_and_the_rest_is_measured() {
     assert!(measured("a", "b") > Some(0.0) && measured("b", "a") > Some(0.0), "{text}");
     assert_eq!(measured("a", "lost"), None, "{text}");
     assert!(text.contains("from one round"), "{text}");
-}
-
-/// Awaits a call. A call that hangs fails the test.
-async fn soon<T>(call: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), call).await.expect("an answer in time")
 }
 
 async fn open(address: &str, transport: Transport) -> Connection {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode, process::soon};
 use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader, framing,
     v1::{CallHeader, CallStatus, DescribeRequest, InferRequest, InferResponse},
@@ -23,11 +23,6 @@ const TRANSPORTS: [Transport; 2] = [Transport::Grpc, Transport::Quic];
 async fn open(node: &SutNode, transport: Transport) -> Connection {
     let options = Options { transport, ..Options::default() };
     Connection::open(&node.address, &options).await.expect("connects")
-}
-
-/// Awaits a call. A call that hangs fails the test.
-async fn soon<T>(call: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
 
 fn session(name: &str) -> SessionHeader {

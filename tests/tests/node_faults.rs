@@ -4,7 +4,10 @@
 use std::{io::Write as _, net::TcpStream, time::Duration};
 
 use bytes::Bytes;
-use e2e::{SutNode, process::transport};
+use e2e::{
+    SutNode,
+    process::{soon, transport},
+};
 use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
@@ -31,11 +34,6 @@ fn options() -> Options {
 
 async fn open(node: &SutNode) -> Connection {
     Connection::open(&node.address, &options()).await.expect("connects")
-}
-
-/// Awaits a call. A call that hangs fails the test.
-async fn soon<T>(call: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
 
 fn session(checksums: bool) -> SessionHeader {

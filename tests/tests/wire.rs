@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN};
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN, process::soon};
 use netdiv_contract::{
     PROTOCOL_VERSION, checksum,
     encoding::decode,
@@ -167,11 +167,6 @@ fn the_name_is_asked_over_the_network_every_time() {
         // The handshake, LoadGen's first call, its call for the summary, and the node's counts.
         assert_eq!(node.seen(|seen| seen.describes), BEFORE_THE_RUN + 3);
     }
-}
-
-/// Awaits a call. A call that hangs fails the test.
-async fn soon<T>(call: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
 
 async fn connect(address: &str) -> Channel {
