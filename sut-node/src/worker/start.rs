@@ -110,13 +110,30 @@ pub(crate) fn declare(python: &Path, file: &Path) -> Result<Declaration, String>
         start_timeout: Duration::ZERO,
         trial_timeout: Duration::ZERO,
     };
-    begin(settings, true)?.declaration()
+    LoadingWorker::start(settings, true)?.declaration()
 }
 
 impl<'a> LoadingWorker<'a> {
-    /// Starts a worker, and does not wait for it.
-    pub(crate) fn start(settings: WorkerSettings<'a>) -> Result<Self, String> {
-        begin(settings, false)
+    /// Starts a worker, and does not wait for it. With `declare` the worker does not load its engine.
+    pub(crate) fn start(settings: WorkerSettings<'a>, declare: bool) -> Result<Self, String> {
+        let WorkerSettings { python, file, threads, instance, instances, max_batch, .. } =
+            settings.clone();
+        let worker = Worker::start(python, threads, &format!("python-{instance}"))?;
+        let start = Start {
+            version: VERSION,
+            file: std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()),
+            threads,
+            instance,
+            instances,
+            max_batch,
+            parent: std::process::id(),
+            declare,
+            modules: sources::modules(),
+        };
+        let json = serde_json::to_vec(&start).map_err(|error| error.to_string())?;
+        // A worker that reports a fault and ends does not read this.
+        let _ = worker.send(&encode(ToWorker::Start, 0, 0, &json));
+        Ok(Self { worker, settings })
     }
 
     /// Waits until the worker has declared its engine.
@@ -129,8 +146,13 @@ impl<'a> LoadingWorker<'a> {
 
     /// Shares `memory` with the worker, which tries the engine in it.
     pub(crate) fn share(&self, memory: &SharedMemory) {
+        let message = encode(ToWorker::Memory, 0, 0, b"{}");
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let (message, files) = ([IoSlice::new(&message)], [memory.file().as_fd()]);
+        control.push(SendAncillaryMessage::ScmRights(&files));
         // A worker that reports a fault and ends does not read this.
-        let _ = share(&self.worker, memory);
+        let _ = sendmsg(&*self.worker.socket, &message, &mut control, SendFlags::NOSIGNAL);
     }
 
     /// Waits until the engine is loaded, at most until `start_timeout` after `begun`, and then until it
@@ -202,27 +224,6 @@ impl<'a> LoadingWorker<'a> {
     }
 }
 
-fn begin(settings: WorkerSettings<'_>, declare: bool) -> Result<LoadingWorker<'_>, String> {
-    let WorkerSettings { python, file, threads, instance, instances, max_batch, .. } =
-        settings.clone();
-    let worker = Worker::start(python, threads, &format!("python-{instance}"))?;
-    let start = Start {
-        version: VERSION,
-        file: std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()),
-        threads,
-        instance,
-        instances,
-        max_batch,
-        parent: std::process::id(),
-        declare,
-        modules: sources::modules(),
-    };
-    let json = serde_json::to_vec(&start).map_err(|error| error.to_string())?;
-    // A worker that reports a fault and ends does not read this.
-    let _ = worker.send(&encode(ToWorker::Start, 0, 0, &json));
-    Ok(LoadingWorker { worker, settings })
-}
-
 /// Waits until the socket is readable, at most for `time`.
 fn is_readable(worker: &Worker, time: Duration) -> Result<bool, String> {
     let mut sockets = [PollFd::new(&*worker.socket, PollFlags::IN)];
@@ -232,15 +233,4 @@ fn is_readable(worker: &Worker, time: Duration) -> Result<bool, String> {
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// Sends the file of the memory to a worker.
-fn share(worker: &Worker, memory: &SharedMemory) -> std::io::Result<()> {
-    let message = encode(ToWorker::Memory, 0, 0, b"{}");
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let files = [memory.file().as_fd()];
-    control.push(SendAncillaryMessage::ScmRights(&files));
-    sendmsg(&*worker.socket, &[IoSlice::new(&message)], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
 }

@@ -143,7 +143,7 @@ impl EngineSettings for PythonConfig {
         let memory = memory.collect::<Result<Vec<_>, _>>()?;
         info!(bytes, instances = node.instances, "reserved shared memory of each instance");
         let start = |instance| {
-            LoadingWorker::start(WorkerSettings {
+            let settings = WorkerSettings {
                 python: &self.python,
                 file: &self.file,
                 threads: self.threads,
@@ -152,7 +152,8 @@ impl EngineSettings for PythonConfig {
                 max_batch: node.batching.max_batch,
                 start_timeout: self.start_timeout,
                 trial_timeout: node.engine_timeout,
-            })
+            };
+            LoadingWorker::start(settings, false)
         };
         // All workers import the file, load and try the engine at the same time.
         let loading = (0..node.instances).map(start).collect::<Result<Vec<_>, _>>();
@@ -171,13 +172,12 @@ impl EngineSettings for PythonConfig {
             engines.push(engine);
             loaded.get_or_insert(facts);
         }
-        let sha256 = loaded.as_ref().map(|facts| facts.sha256.clone());
-        let facts = loaded.map(|facts| facts.to_string()).unwrap_or_default();
+        let facts = loaded.map(|facts| (facts.to_string(), facts.sha256));
+        let (facts, sha256) = facts.unwrap_or_default();
         let framework = match declaration.framework.as_str() {
             "" => facts,
             framework => format!("{framework}; {facts}"),
         };
-        let sha256 = sha256.unwrap_or_default();
         let mut model = Model { framework, sha256, ..model(declaration) };
         if let Some(manifest) = &self.model.manifest {
             let (path, weights) = (manifest.path.display(), manifest.weights.as_deref());

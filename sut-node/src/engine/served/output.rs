@@ -104,11 +104,11 @@ impl reading::TokenOutput for ServedOutput<'_> {
         let got = self.ids.len();
         match self.counts.output {
             Some(0) => return Err("the output is empty".into()),
-            Some(made) if got == 0 => {
-                return Err(format!(
-                    "the server generated {} but returned no token ids; start it as docs/ENGINES.md describes",
-                    count(made, "token")
-                ));
+            _ if got == 0 => {
+                return Err(
+                    "the response has no token ids; start the server as docs/ENGINES.md describes"
+                        .into(),
+                );
             }
             Some(made) if made != got => {
                 return Err(format!(
@@ -118,28 +118,20 @@ impl reading::TokenOutput for ServedOutput<'_> {
                 ));
             }
             Some(_) => {}
-            None if got == 0 => {
-                return Err(
-                    "the response has no token ids; start the server as docs/ENGINES.md describes"
-                        .into(),
-                );
-            }
             None => return Err("the server does not report the number of generated tokens".into()),
         }
         let Some(finish) = self.finish else {
             return Err("the response has no finish reason".into());
         };
-        match (self.prompt_tokens, self.counts.prompt) {
-            (sent, Some(read)) if sent == read => {}
-            (sent, Some(read)) => {
+        match self.counts.prompt {
+            Some(read) if read == self.prompt_tokens => {}
+            Some(read) => {
                 return Err(format!(
                     "the prompt has {}, but the server read {read}{COUNT_HINT}",
-                    count(sent, "token")
+                    count(self.prompt_tokens, "token")
                 ));
             }
-            (_, None) => {
-                return Err("the server does not report the number of prompt tokens".into());
-            }
+            None => return Err("the server does not report the number of prompt tokens".into()),
         }
         self.ids.check_least()?;
         match finish {
