@@ -24,7 +24,7 @@ libtorch:
 
 # The two programs, and the tool that the demo compares them with: no libtorch, no tests.
 demo:
-	$(CARGO) build --release -p sut-node -p loadgen-node -p netdiv-tools --no-default-features \
+	$(CARGO) build --release -p sut-node-program -p loadgen-node -p netdiv-tools --no-default-features \
 		--bin sut-node --bin loadgen-node --bin without-network --locked
 	deploy/demo.sh
 

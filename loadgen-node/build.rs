@@ -1,13 +1,15 @@
 //! Embeds the sources of this program into it: a submission has to contain the QDL's sources
 //! (rules, section 6.2.1), exactly as they ran.
 
+#[path = "../proto/node-common/revision.rs"]
+mod revision;
+
 use std::{
     env,
     error::Error,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 /// Files and folders of a submission's sources, relative to the top folder.
@@ -58,7 +60,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let top = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..").canonicalize()?;
     let mut files = Vec::new();
     for part in PARTS {
-        println!("cargo::rerun-if-changed={}", top.join(part).display());
         let path = top.join(part);
         if path.is_dir() {
             collect(&path, &mut files)?;
@@ -86,31 +87,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     list.push(']');
     fs::write(out.join("sources.rs"), list)?;
-    if let Some(revision) = revision(&top) {
-        println!("cargo::rustc-env=NETDIV_REVISION={revision}");
-    }
+    revision::state(&top, &PARTS);
     Ok(())
-}
-
-/// Returns the git revision of the sources, for `--version`; `None` outside of a clone. Makes Cargo
-/// run this script again after a commit.
-fn revision(top: &Path) -> Option<String> {
-    let git = |args: &[&str]| {
-        let mut git = Command::new("git");
-        let output = git.arg("--no-optional-locks").arg("-C").arg(top).args(args).output().ok()?;
-        output.status.success().then(|| String::from_utf8(output.stdout).ok())?
-    };
-    let head = ["rev-parse", "--show-prefix", "--git-path", "logs/HEAD", "--short=10", "HEAD"];
-    let known = git(&head)?;
-    // A folder inside another repository, such as one of submissions, has no revision of its own.
-    let ["", log, revision] = known.lines().collect::<Vec<_>>()[..] else { return None };
-    let log = top.join(log);
-    // Cargo would run this script in each build for a missing file.
-    if log.exists() {
-        println!("cargo::rerun-if-changed={}", log.display());
-    }
-    let edits = git(&[&["status", "--porcelain", "--"][..], &PARTS].concat())?;
-    Some(if edits.is_empty() { revision.into() } else { format!("{revision} with changes") })
 }
 
 /// Collects the sources under a folder, without hidden files and links.

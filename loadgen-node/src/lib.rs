@@ -44,6 +44,7 @@ mod units;
 
 use std::{env, process::ExitCode};
 
+use clap::CommandFactory as _;
 use commands::Cli;
 pub use commands::exit_code;
 pub use error::RunError;
@@ -69,7 +70,7 @@ pub fn main(in_process: Option<InProcessEngines>) -> Result<u8, ExitCode> {
         "info",
         netdiv_node_common::process::Lines::All,
     )?;
-    let cli: Cli = netdiv_node_common::process::parse(env::args_os())
+    let cli: Cli = netdiv_node_common::process::parse(Cli::command(), env::args_os())
         .map_err(|error| netdiv_node_common::process::report_usage_error(&error))?;
     Ok(cli.execute(in_process).unwrap_or_else(|error| {
         error!("{error}");

@@ -38,8 +38,6 @@ pub(crate) fn version() -> Resettable<Str> {
     let round = Table::builtin().ok().and_then(round);
     let round = round.map_or_else(|| "no known round".into(), |own| format!("round {}", own.name));
     let loadgen = loadgen_sys::version();
-    let revision = option_env!("NETDIV_REVISION").map(|revision| format!(" ({revision})"));
-    let (version, revision) = (env!("CARGO_PKG_VERSION"), revision.unwrap_or_default());
-    let text = format!("{version}{revision}\nLoadGen {loadgen}: runs {round}");
+    let text = format!("{}\nLoadGen {loadgen}: runs {round}", env!("NETDIV_VERSION"));
     Resettable::Value(text.into())
 }

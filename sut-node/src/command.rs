@@ -101,8 +101,9 @@ enum Command {
 }
 
 /// Executes the command line `args`, which begins with the program's name, and returns the exit
-/// code. The form of the log depends on the arguments of the process, not on `args`.
-pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// code. The form of the log depends on the arguments of the process, not on `args`. `version` is
+/// what `--version` prints.
+pub fn main_with(args: impl IntoIterator<Item = OsString>, version: &'static str) -> ExitCode {
     let logging = match netdiv_node_common::process::start_logging(
         "info",
         netdiv_node_common::process::Lines::FewASecond,
@@ -110,7 +111,8 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(logging) => logging,
         Err(code) => return code,
     };
-    let cli: Cli = match netdiv_node_common::process::parse(args) {
+    let program = Cli::command().long_version(version);
+    let cli: Cli = match netdiv_node_common::process::parse(program, args) {
         Ok(cli) => cli,
         Err(error) => return netdiv_node_common::process::report_usage_error(&error),
     };

@@ -36,6 +36,17 @@ fn refused(name: &str, args: &[&str], variables: &[(&str, &str)], words: &[&str]
     }
 }
 
+#[test]
+fn both_programs_state_the_revision_of_their_sources() {
+    let has_revision = |name| {
+        let text = printed(name, &["--version"], &[]);
+        let version = format!("{name} {}", env!("CARGO_PKG_VERSION"));
+        let rest = text.strip_prefix(&version).expect("a version");
+        rest.starts_with(" (") && rest.lines().next().is_some_and(|line| line.ends_with(')'))
+    };
+    assert_eq!(has_revision("sut-node"), has_revision("loadgen-node"));
+}
+
 const RUN: [&str; 8] = [
     "run",
     "--print-config",

@@ -163,9 +163,12 @@ pub fn check_index(program: &Command, document: &str) -> Result<(), String> {
     if document.contains(&want) { Ok(()) } else { Err(format!("it has to have:\n{want}")) }
 }
 
-/// Parses the arguments and the environment.
-pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
-    let mut command = command(C::command());
+/// Parses the arguments and the environment. `program` is the command of `C`.
+pub fn parse<C: Parser>(
+    program: Command,
+    args: impl IntoIterator<Item = OsString>,
+) -> Result<C, clap::Error> {
+    let mut command = command(program);
     let args: Vec<_> = args.into_iter().collect();
     let matches = command.try_get_matches_from_mut(&args);
     let mut matches = matches.map_err(|error| with_tip(error, &command, &args))?;

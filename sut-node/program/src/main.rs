@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    sut_node::main_with(std::env::args_os())
+    sut_node::main_with(std::env::args_os(), env!("NETDIV_VERSION"))
 }
