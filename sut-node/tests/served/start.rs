@@ -212,13 +212,14 @@ pub(super) fn answers_through(engine: &str, url: &str) -> Option<EngineFacts> {
         token.display()
     );
     let args: Args = toml::from_str(&text).unwrap();
-    let announced = try_engine(&args.resolve().unwrap()).unwrap();
+    let config = args.resolve().unwrap();
+    let announced = try_engine(&config).unwrap();
     let start = format!("engine: {engine}\nservers: {url}\nmodel: tiny\nsha256: not stated in");
     assert!(announced.starts_with(&start), "{announced}");
     assert!(announced.contains("\nprefix_caching: "), "{announced}");
     let (sender, replies) = mpsc::channel();
     let answered = move |messages| drop(sender.send(messages));
-    let node = InProcess::start(&args.resolve().unwrap(), Tokens::First, answered).unwrap();
+    let node = InProcess::start(&config, Tokens::First, answered).unwrap();
     assert_eq!(node.model().engine, engine);
     let prompt = |ids: &[i32]| {
         let data = tokens::to_bytes(ids);
