@@ -170,12 +170,8 @@ mod tests {
     };
 
     fn cluster() -> Cluster {
-        let folder = tempfile::tempdir().unwrap();
-        let spec = RunSpec {
-            dataset_samples: 10,
-            ..RunSpec::new("resnet50", Scenario::Offline, Mode::Performance)
-        };
-        Cluster::of(&fixture::run(folder.path(), &spec))
+        let spec = RunSpec::new("resnet50", Scenario::Offline, Mode::Performance);
+        Cluster::of(&fixture::record_of(&spec))
     }
 
     fn check(text: &str) -> Vec<String> {

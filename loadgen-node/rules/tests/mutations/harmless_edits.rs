@@ -4,28 +4,26 @@ use netdiv_node_common::words::{Mode, Scenario, Transport};
 use netdiv_rules::record::Carrier;
 use std::fs;
 
-use netdiv_contract::v1::{Interface, Machine};
+use netdiv_contract::v1::Interface;
 use serde_json::json;
 
 use super::{
-    broken, report,
+    broken,
+    fixture::files::publish_settings,
+    report,
     tree::{EditableTree, HOME, SETTINGS, SYSTEM},
 };
 use netdiv_rules::{Outcome, Rule, testing::sha256_of, tree::ACCURACY_LOG};
 
-/// Sets the engine of all nodes, appends `settings` to their settings, and updates the digests of
-/// the settings.
+/// Sets the engine of all nodes, and appends `settings` to their settings.
 fn engines(tree: &EditableTree, engine: &str, settings: &str) {
     tree.every_record(|record| {
         for node in &mut record.nodes {
             node.engine = engine.into();
             let nodes = &mut record.evidence.as_mut().unwrap().nodes;
-            let machine: &mut Machine = nodes.get_mut(&node.name).unwrap();
-            let text = machine.settings.take().unwrap() + settings;
-            machine.settings_sha256 = Some(sha256_of(&text));
-            machine.settings = Some(text);
-            node.config_sha256 = machine.settings_sha256.clone().unwrap();
+            *nodes.get_mut(&node.name).unwrap().settings.as_mut().unwrap() += settings;
         }
+        publish_settings(record);
     });
 }
 
@@ -110,10 +108,7 @@ fn a_transport_for_each_scenario() {
         if record.scenario == Scenario::Server {
             record.transport = Carrier::Network(Transport::Quic);
             record.settings.insert("transport".into(), json!("quic"));
-            let text = json!(record.settings).to_string();
-            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
-            machine.settings_sha256 = Some(sha256_of(&text));
-            machine.settings = Some(text);
+            publish_settings(record);
         }
     });
     let report = report(&tree);
@@ -229,19 +224,16 @@ fn unknown_round_trips_tell_nothing() {
 fn nodes_of_different_machines() {
     let tree = EditableTree::new();
     tree.every_record(|record| {
-        for (number, node) in record.nodes.iter_mut().enumerate() {
-            let machines = &mut record.evidence.as_mut().unwrap().nodes;
-            let machine = machines.get_mut(&node.name).unwrap();
+        let machines = record.evidence.as_mut().unwrap().nodes.values_mut();
+        for (number, machine) in machines.enumerate() {
             machine.framework = Some(format!("libtorch 2.11.0 (for GPU {number})"));
-            let text = format!(
+            machine.settings = Some(format!(
                 "max_batch = {}\n[engine]\nplug_in = \"torch\"\ndevices = [\"cuda:{number}\"]\n\
                  [engine.model]\nname = \"resnet50\"\nprecision = \"fp16\"\n",
                 32 + 16 * number
-            );
-            machine.settings_sha256 = Some(sha256_of(&text));
-            node.config_sha256 = sha256_of(&text);
-            machine.settings = Some(text);
+            ));
         }
+        publish_settings(record);
     });
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());

@@ -8,9 +8,9 @@ use std::{
     sync::OnceLock,
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::fixture::{self, RunSpec};
+use crate::fixture::{self, RunSpec, files::publish_settings};
 use netdiv_rules::{
     Scenario,
     book::Table,
@@ -181,10 +181,7 @@ impl EditableTree {
     pub(super) fn given(&self, run: &str, key: &str, value: Value) {
         self.record(run, |record| {
             record.settings.insert(key.into(), value);
-            let text = json!(record.settings).to_string();
-            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
-            machine.settings_sha256 = Some(sha256_of(&text));
-            machine.settings = Some(text);
+            publish_settings(record);
         });
     }
 
