@@ -2,11 +2,13 @@
 
 use std::{collections::BTreeMap, fs};
 
-use netdiv_rules::record::RunResult;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tree::EditableTree;
+use super::{
+    fixture::edits::{Values, edit, edit_record},
+    tree::EditableTree,
+};
 
 /// Contents of a rule's file.
 #[derive(Debug, Deserialize)]
@@ -66,9 +68,6 @@ impl ValidTree {
         }
     }
 }
-
-/// New values by JSON pointer.
-type Values = BTreeMap<String, Value>;
 
 /// Step of an edit: a change of the tree's files.
 #[derive(Debug, Deserialize)]
@@ -169,35 +168,4 @@ impl Change {
 fn replaced(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "there is no {from}");
     text.replace(from, to)
-}
-
-fn edit_record(record: &mut RunResult, set: &Values, remove: &[String]) {
-    let mut value = serde_json::to_value(&*record).unwrap();
-    edit(&mut value, set, remove);
-    *record = serde_json::from_value(value).unwrap();
-}
-
-/// Sets values, in new fields if necessary, and removes others.
-fn edit(value: &mut Value, set: &Values, remove: &[String]) {
-    for (pointer, new) in set {
-        let (parent, name) = parent_of(value, pointer);
-        match parent {
-            Value::Array(items) => items[name.parse::<usize>().unwrap()] = new.clone(),
-            Value::Object(fields) => drop(fields.insert(name, new.clone())),
-            other => panic!("the parent of {pointer} is {other}"),
-        }
-    }
-    for pointer in remove {
-        let (parent, name) = parent_of(value, pointer);
-        let fields = parent.as_object_mut().unwrap();
-        assert!(fields.remove(&name).is_some(), "missing: {pointer}");
-    }
-}
-
-/// Returns the array or object that contains the value at a JSON pointer, and the key of that
-/// value.
-fn parent_of<'a>(value: &'a mut Value, pointer: &str) -> (&'a mut Value, String) {
-    let (parent, name) = pointer.rsplit_once('/').unwrap();
-    let parent = value.pointer_mut(parent).unwrap_or_else(|| panic!("missing: {parent}"));
-    (parent, name.replace("~1", "/").replace("~0", "~"))
 }
