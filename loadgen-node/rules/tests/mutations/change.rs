@@ -139,10 +139,7 @@ impl Change {
             Self::System { system } => {
                 system.iter().for_each(|(name, value)| tree.field(name, value.clone()));
             }
-            Self::Json { json, set, remove } => tree.json(json, |file| {
-                edit(file, set, remove);
-                true
-            }),
+            Self::Json { json, set, remove } => tree.json(json, |file| edit(file, set, remove)),
             Self::Entry { entry, run, value, summary } => tree.entry(run, entry, value, summary),
             Self::Log { log, run, replace: [from, to] } => {
                 tree.log(run, log, |text| replaced(&text, from, to));

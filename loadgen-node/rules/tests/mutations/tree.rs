@@ -154,19 +154,19 @@ impl EditableTree {
     }
 
     /// Edits a JSON file.
-    pub(super) fn json(&self, path: &str, change: impl FnOnce(&mut Value) -> bool) {
+    pub(super) fn json(&self, path: &str, change: impl FnOnce(&mut Value)) {
         let mut value = serde_json::from_str(&self.read(path)).unwrap();
-        assert!(change(&mut value), "{path} has no such key");
+        change(&mut value);
         self.write(path, &serde_json::to_string_pretty(&value).unwrap());
     }
 
-    /// Edits the evidence of these nodes' machines in all records.
-    pub(super) fn every_machine(&self, names: &[&str], change: impl Fn(&mut Value) -> bool) {
+    /// Edits the evidence about each node in all records.
+    pub(super) fn every_node(&self, change: impl Fn(&mut Value)) {
         let files = tree::list_files(self.root()).unwrap();
         let records = files.iter().filter_map(|path| path.to_str());
         for path in records.filter(|path| path.ends_with(".result.json")) {
             self.json(path, |record| {
-                names.iter().all(|name| change(&mut record["evidence"]["nodes"][name]))
+                record["evidence"]["nodes"].as_object_mut().unwrap().values_mut().for_each(&change);
             });
         }
     }
