@@ -2,7 +2,6 @@
 
 mod faults;
 mod power;
-mod runs;
 mod stated;
 mod trees;
 
