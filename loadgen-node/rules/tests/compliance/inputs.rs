@@ -1,7 +1,5 @@
 //! Creates files as LoadGen writes them.
 
-use std::fmt::Write as _;
-
 use crate::compliance::test06::RESPONSES;
 
 /// Creates the summary of a run with every setting that a compliance test requires.
@@ -22,34 +20,8 @@ pub(super) fn summary(scenario: &str, score: &str) -> String {
             format!(" * Early stopping 99th percentile estimate: {score}\n"),
         ),
     };
-    format!(
-        "================================================\n\
-         MLPerf Results Summary\n\
-         ================================================\n\
-         SUT name : netdiv Network SUT [node-a, node-b]\n\
-         Scenario : {scenario}\n\
-         Mode     : PerformanceOnly\n\
-         {first}\n\
-         Result is : VALID\n  Performance constraints satisfied : Yes\n  Min duration satisfied : Yes\n\
-         Early Stopping Result:\n{later}\n\
-         ================================================\n\
-         Additional Stats\n\
-         ================================================\n\
-         Scheduled samples per second : 996.45\n\
-         Mean latency (ns)               : 1307312\n\n\
-         ================================================\n\
-         Test Parameters Used\n\
-         ================================================\n\
-         samples_per_query : 1\n\
-         target_latency (ns): 15000000\n\
-         accuracy_log_rng_seed : 720381539243781796\n\
-         accuracy_log_sampling_target : 4096\n\
-         performance_issue_unique : 0\n\
-         performance_issue_same : 1\n\
-         performance_issue_same_index : 3\n\n\
-         No warnings encountered during test.\n\n\
-         No errors encountered during test.\n"
-    )
+    let text = include_str!("summary.txt").replace("SCENARIO", scenario);
+    text.replace("FIRST", &first).replace("LATER", &later)
 }
 
 /// Creates an accuracy log from the index of each sample and its response in hex.
@@ -91,9 +63,5 @@ pub(super) fn short_token_log<'a>(
 
 /// Formats numbers of 32 bits in hex, in LoadGen's byte order.
 pub(super) fn hex(numbers: &[i32]) -> String {
-    let mut text = String::new();
-    for byte in numbers.iter().flat_map(|number| number.to_le_bytes()) {
-        write!(text, "{byte:02X}").unwrap();
-    }
-    text
+    numbers.iter().map(|number| format!("{:08X}", number.swap_bytes())).collect()
 }
