@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
+use netdiv_rules::Rule;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -30,8 +31,12 @@ pub(super) struct Edit {
     pub(super) one_cause: bool,
     pub(super) change: Vec<Change>,
     /// Findings that break a rule other than N38, each as its rule and its text: `N33 the verdict
-    /// is INVALID`.
+    /// is INVALID`. Absent in `harmless/edits.toml` only.
+    #[serde(default)]
     pub(super) finds: Vec<String>,
+    /// Rules that cannot be judged after an edit that breaks none.
+    #[serde(default)]
+    pub(super) cannot_tell: Vec<Rule>,
 }
 
 impl Edit {

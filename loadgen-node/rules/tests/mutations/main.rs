@@ -3,8 +3,8 @@
 //!
 //! Edits are data: `n07.toml` contains the edits that break N7 first, and `change.rs` reads and
 //! makes them. `coded_edits.rs` contains edits as code, `tree.rs` the submission and its changes.
-//! `harmless_edits.rs` contains edits that break nothing, and `every_key.rs` edits every key of the
-//! files that describe machines and runs separately.
+//! `harmless/edits.toml` and `harmless_edits.rs` contain edits that break nothing, and
+//! `every_key.rs` edits every key of the files that describe machines and runs separately.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(
@@ -27,7 +27,6 @@ mod counts;
 mod documents;
 mod every_key;
 mod harmless_edits;
-mod machines;
 mod tree;
 
 use std::{collections::BTreeSet, env, fs};
@@ -197,20 +196,6 @@ fn a_submitters_folder_is_checked_as_the_tree_is() {
     let report =
         check(&tree.path("network/acme"), Table::builtin().unwrap(), &Options::default()).unwrap();
     assert!(!report.failed(), "{}", report.text());
-}
-
-#[test]
-fn machines_that_nothing_tells_apart_leave_n4_open() {
-    for (name, edit) in machines::INDISTINCT {
-        let tree = EditableTree::new();
-        tree.every_record(|record| {
-            let evidence = record.evidence.as_mut().unwrap();
-            edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
-        });
-        let report = report(&tree);
-        assert!(!report.failed(), "{name}: {}", report.text());
-        assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
-    }
 }
 
 #[test]
