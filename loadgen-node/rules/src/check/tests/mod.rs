@@ -1,1 +1,0 @@
-mod run_folders;
