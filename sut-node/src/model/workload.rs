@@ -58,8 +58,10 @@ pub(crate) trait Workload: Debug + Send + Sync {
 
     /// Returns the passes that an engine runs to warm up the model: the passes of a run, as far as
     /// they are known. `samples` are batch sizes, and `length_steps` the lengths that
-    /// [`Self::length_steps`] returned.
-    fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass>;
+    /// [`Self::length_steps`] returned. The default is for samples that are rows of a fixed shape.
+    fn warm_up(&self, samples: &[usize], _length_steps: &[usize]) -> Vec<Pass> {
+        samples.iter().copied().map(Pass::of_rows).collect()
+    }
 }
 
 /// A batch in progress. Passes begin and end in order.
@@ -99,6 +101,13 @@ pub(crate) struct Pass {
     pub(crate) lengths: Vec<usize>,
 }
 
+impl Pass {
+    /// Returns a pass of a model without free dimensions.
+    pub(crate) fn of_rows(rows: usize) -> Self {
+        Self { rows, lengths: Vec::new() }
+    }
+}
+
 /// Divides the bytes of a tensor into its rows, of which there are `rows`.
 pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
     bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))
@@ -119,6 +128,16 @@ pub(crate) fn integers(
 /// Returns the error that is the response to a sample until the model has returned its output.
 pub(crate) fn no_answer() -> SampleResponse {
     Err(EngineError::Failed("the model returned no response".into()))
+}
+
+/// Returns the responses to samples until the model has returned its outputs: those to invalid
+/// samples are final.
+pub(crate) fn first_answers<T>(samples: &[Result<T, String>]) -> Vec<SampleResponse> {
+    let answer = |sample: &Result<T, String>| match sample {
+        Ok(_) => no_answer(),
+        Err(why) => Err(bad_sample(why)),
+    };
+    samples.iter().map(answer).collect()
 }
 
 /// Returns the error for an invalid sample.

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use crate::model::{
     manifest::{Manifest, Shape},
     payload::Payload,
-    workload::{Job, Pass, Workload},
+    workload::{Job, Workload},
     workloads::{
         parameters,
-        rows::{PerSample, Rows},
+        rows::{OutputRow, PerSample, Rows},
         tensors::{Stack, wire_layout},
     },
 };
@@ -102,10 +102,6 @@ impl Workload for Classification {
             None => Box::new(Stack::new(&self.manifest, &self.threads, batch, label)),
         }
     }
-
-    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
-        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
-    }
 }
 
 /// Returns the label of a sample: the index of the largest logit, as int32 bytes. `logits` are
@@ -137,7 +133,7 @@ impl PerSample for Jpeg {
         netdiv_image::centre_crop(&resized, self.height, self.width, row)
     }
 
-    fn answer(&self, rows: &[&[u8]]) -> Bytes {
-        label(rows[0])
+    fn answer(&self, row: OutputRow<'_>) -> Bytes {
+        label(row.of(0))
     }
 }

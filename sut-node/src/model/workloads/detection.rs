@@ -12,11 +12,11 @@ use serde::Deserialize;
 use crate::model::{
     manifest::{Dimension, Manifest},
     payload::Payload,
-    workload::{Job, Pass, Workload},
+    workload::{Job, Workload},
     workloads::{
         classification::{ImageFormat, pixels},
         parameters,
-        rows::{PerSample, Rows},
+        rows::{OutputRow, PerSample, Rows},
         tensors::wire_layout,
     },
 };
@@ -166,10 +166,6 @@ impl Workload for Detection {
         let threads = self.threads.clone();
         Rows::job(self, threads, batch)
     }
-
-    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
-        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
-    }
 }
 
 impl PerSample for Detection {
@@ -183,8 +179,8 @@ impl PerSample for Detection {
         Ok(())
     }
 
-    fn answer(&self, rows: &[&[u8]]) -> Bytes {
-        self.detections(rows[0], rows[1], rows[2])
+    fn answer(&self, row: OutputRow<'_>) -> Bytes {
+        self.detections(row.of(0), row.of(1), row.of(2))
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::model::{
     manifest::Manifest,
     payload::Payload,
-    workload::{Job, Pass, Workload, integers},
+    workload::{Job, Workload, integers},
     workloads::{
         classification::label,
         parameters,
@@ -68,9 +68,5 @@ impl Workload for NodeClassification {
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         let beyond = |payload: &Payload| self.range_violation(payload);
         Box::new(Stack::excluding(beyond, &self.manifest, &self.threads, batch, label))
-    }
-
-    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
-        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
     }
 }

@@ -5,16 +5,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use netdiv_contract::layout::{DataType, InputLayout, Tensor, TensorSpec, element_bytes};
+use netdiv_contract::layout::{DataType, InputLayout, Tensor, TensorSpec};
 use serde::Deserialize;
 
 use crate::model::{
     manifest::{Dimension, Manifest, Shape},
     payload::Payload,
-    workload::{
-        Job, Lengths, Pass, SampleResponse, Workload, bad_sample, integers, no_answer, rows_of,
+    workload::{Job, Lengths, Pass, Workload, integers},
+    workloads::{
+        parameters,
+        rows::{NumberRows, OutputRow},
     },
-    workloads::parameters,
 };
 
 #[derive(Debug)]
@@ -94,11 +95,6 @@ impl QuestionAnswering {
         Ok(Self { layout: InputLayout { tensors }, data_type, settings })
     }
 
-    /// Returns the size of one number in a sample's tensors, in bytes.
-    fn width(&self) -> usize {
-        element_bytes(self.data_type)
-    }
-
     /// Returns the sample's ids, mask and segments, up to the last token that is not padding.
     fn tokens(&self, payload: &Payload) -> Result<[Vec<i64>; INPUTS], String> {
         let tensors = payload.tensors();
@@ -168,12 +164,7 @@ impl Workload for QuestionAnswering {
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         let tokens: Vec<_> = batch.iter().map(|payload| self.tokens(payload)).collect();
         let longest = tokens.iter().flatten().map(|[ids, ..]| ids.len()).max().unwrap_or(0);
-        let answers = tokens.iter().map(|tokens| match tokens {
-            Ok(_) => no_answer(),
-            Err(why) => Err(bad_sample(why)),
-        });
-        let answers = answers.collect();
-        Box::new(PaddedJob { width: self.width(), tokens, longest, asked: false, answers })
+        NumberRows::job(tokens, self.data_type, vec![longest], interleave)
     }
 
     fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass> {
@@ -187,55 +178,9 @@ impl Workload for QuestionAnswering {
     }
 }
 
-/// A batch whose samples are padded with zeros to the longest.
-struct PaddedJob {
-    width: usize,
-    tokens: Vec<Result<[Vec<i64>; INPUTS], String>>,
-    longest: usize,
-    asked: bool,
-    answers: Vec<SampleResponse>,
-}
-
-impl Job for PaddedJob {
-    fn next_pass(&mut self) -> Option<Pass> {
-        let asked = std::mem::replace(&mut self.asked, true);
-        let pass = Pass { rows: self.tokens.len(), lengths: vec![self.longest] };
-        (!asked && self.longest > 0).then_some(pass)
-    }
-
-    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
-        let rows = self.tokens.len();
-        for (place, input) in inputs.iter_mut().enumerate() {
-            // The length may have been rounded up.
-            let row_bytes = input.len() / rows.max(1);
-            input.fill(0);
-            for (row, tokens) in input.chunks_exact_mut(row_bytes.max(1)).zip(&self.tokens) {
-                let Ok(tokens) = tokens else { continue };
-                for (to, number) in row.chunks_exact_mut(self.width).zip(&tokens[place]) {
-                    to.copy_from_slice(&number.to_le_bytes()[..self.width]);
-                }
-            }
-        }
-    }
-
-    fn read_outputs(&mut self, outputs: &[&[u8]]) {
-        let rows = |output: usize| rows_of(outputs[output], self.tokens.len());
-        let logits = self.tokens.iter().zip(rows(0).zip(rows(1)));
-        for (answer, (tokens, (start, end))) in self.answers.iter_mut().zip(logits) {
-            if let Ok([ids, ..]) = tokens {
-                *answer = Ok(interleave(start, end, ids.len()));
-            }
-        }
-    }
-
-    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
-        self.answers
-    }
-}
-
 /// Returns the start and the end logit of each of the first `tokens` tokens in turn, as float32
 /// bytes.
-fn interleave(start: &[u8], end: &[u8], tokens: usize) -> Bytes {
-    let pairs = start.as_chunks::<4>().0.iter().zip(end.as_chunks::<4>().0).take(tokens);
+fn interleave(row: OutputRow<'_>, tokens: usize) -> Bytes {
+    let pairs = row.of(0).as_chunks::<4>().0.iter().zip(row.of(1).as_chunks::<4>().0).take(tokens);
     pairs.flat_map(|(start, end)| start.iter().chain(end)).copied().collect()
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::model::{
     manifest::{Manifest, Shape},
     payload::Payload,
-    workload::{Job, Lengths, Pass, SampleResponse, Workload, bad_sample, integers, no_answer},
+    workload::{Job, Lengths, Pass, SampleResponse, Workload, first_answers, integers},
     workloads::parameters,
 };
 
@@ -112,18 +112,13 @@ impl Workload for Recommendation {
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         let pairs: Vec<_> = batch.iter().map(|payload| self.pairs(payload)).collect();
-        let answers = pairs.iter().map(|pairs| match pairs {
-            Ok(_) => no_answer(),
-            Err(why) => Err(bad_sample(why)),
-        });
-        let (answers, pairs) =
-            (answers.collect(), pairs.iter().map(|pairs| *pairs.as_ref().unwrap_or(&0)).collect());
+        let answers = first_answers(&pairs);
+        let pairs = pairs.into_iter().map(Result::unwrap_or_default).collect();
         Box::new(JoinedJob { batch, pairs, asked: false, answers })
     }
 
     fn warm_up(&self, samples: &[usize], _: &[usize]) -> Vec<Pass> {
-        let rows = |samples: &usize| samples.saturating_mul(self.warm_up_pairs);
-        let pass = |samples| Pass { rows: rows(samples), lengths: Vec::new() };
+        let pass = |samples: &usize| Pass::of_rows(samples.saturating_mul(self.warm_up_pairs));
         samples.iter().map(pass).collect()
     }
 }
@@ -141,7 +136,7 @@ impl Job for JoinedJob {
     fn next_pass(&mut self) -> Option<Pass> {
         let asked = std::mem::replace(&mut self.asked, true);
         let rows = self.pairs.iter().sum();
-        (!asked && rows > 0).then_some(Pass { rows, lengths: Vec::new() })
+        (!asked && rows > 0).then_some(Pass::of_rows(rows))
     }
 
     fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {

@@ -1,14 +1,15 @@
-//! Batches in which each sample becomes its own row, on several threads. Each response is computed
-//! from the sample's rows of the outputs.
+//! Batches in which each sample becomes its own row. Each response is computed from the sample's
+//! rows of the outputs.
 
-use std::sync::Arc;
+use std::{mem::replace, sync::Arc};
 
 use bytes::Bytes;
+use netdiv_contract::layout::{DataType, element_bytes};
 use rayon::{ThreadPool, prelude::*};
 
 use crate::model::{
     payload::Payload,
-    workload::{Job, Pass, SampleResponse, bad_sample, no_answer, rows_of},
+    workload::{Job, Pass, SampleResponse, bad_sample, first_answers, no_answer, rows_of},
 };
 
 /// Processing of a single sample.
@@ -17,10 +18,27 @@ pub(super) trait PerSample: Send + Sync + 'static {
     fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String>;
 
     /// Returns the response, from the sample's row of each output.
-    fn answer(&self, rows: &[&[u8]]) -> Bytes;
+    fn answer(&self, row: OutputRow<'_>) -> Bytes;
 }
 
-/// Batch of independent rows. The row of an invalid sample is zeros, and its response is an error.
+/// A sample's row of each output.
+#[derive(Clone, Copy)]
+pub(super) struct OutputRow<'a> {
+    outputs: &'a [&'a [u8]],
+    /// Number of rows of each output.
+    rows: usize,
+    place: usize,
+}
+
+impl<'a> OutputRow<'a> {
+    /// Returns the row of the output with this number.
+    pub(super) fn of(self, output: usize) -> &'a [u8] {
+        rows_of(self.outputs[output], self.rows).nth(self.place).unwrap_or_default()
+    }
+}
+
+/// Batch of independent rows, on several threads. The row of an invalid sample is zeros, and its
+/// response is an error.
 pub(super) struct Rows<W> {
     workload: Arc<W>,
     threads: Arc<ThreadPool>,
@@ -45,8 +63,7 @@ impl<W: PerSample> Rows<W> {
 
 impl<W: PerSample> Job for Rows<W> {
     fn next_pass(&mut self) -> Option<Pass> {
-        let rows = self.batch.len();
-        (!std::mem::replace(&mut self.asked, true)).then_some(Pass { rows, lengths: Vec::new() })
+        (!replace(&mut self.asked, true)).then(|| Pass::of_rows(self.batch.len()))
     }
 
     fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
@@ -59,14 +76,9 @@ impl<W: PerSample> Job for Rows<W> {
     }
 
     fn read_outputs(&mut self, outputs: &[&[u8]]) {
-        let rows: Vec<Vec<_>> =
-            outputs.iter().map(|output| rows_of(output, self.batch.len()).collect()).collect();
-        let answer = |place: usize| {
-            let own: Vec<_> = rows.iter().map(|rows| rows[place]).collect();
-            self.workload.answer(&own)
-        };
-        self.answers =
-            self.threads.install(|| (0..self.batch.len()).into_par_iter().map(answer).collect());
+        let rows = self.batch.len();
+        let answer = |place| self.workload.answer(OutputRow { outputs, rows, place });
+        self.answers = self.threads.install(|| (0..rows).into_par_iter().map(answer).collect());
     }
 
     fn answers(self: Box<Self>) -> Vec<SampleResponse> {
@@ -77,5 +89,66 @@ impl<W: PerSample> Job for Rows<W> {
             (Ok(()), None) => no_answer(),
         };
         self.read.into_iter().map(answer).collect()
+    }
+}
+
+/// Batch of samples that are `N` lists of whole numbers, one for each input of the model. Rows are
+/// padded with zeros. The row of an invalid sample is zeros, and its response is an error.
+pub(super) struct NumberRows<const N: usize> {
+    samples: Vec<Result<[Vec<i64>; N], String>>,
+    /// Size of a number in the inputs, in bytes.
+    width: usize,
+    /// Lengths of the free dimensions.
+    lengths: Vec<usize>,
+    /// Converts a sample's row of the outputs, and the length of its first list, to its response.
+    answer: fn(OutputRow<'_>, usize) -> Bytes,
+    asked: bool,
+    answers: Vec<SampleResponse>,
+}
+
+impl<const N: usize> NumberRows<N> {
+    pub(super) fn job(
+        samples: Vec<Result<[Vec<i64>; N], String>>,
+        data_type: DataType,
+        lengths: Vec<usize>,
+        answer: fn(OutputRow<'_>, usize) -> Bytes,
+    ) -> Box<Self> {
+        let (width, answers) = (element_bytes(data_type), first_answers(&samples));
+        Box::new(Self { samples, width, lengths, answer, asked: false, answers })
+    }
+}
+
+impl<const N: usize> Job for NumberRows<N> {
+    fn next_pass(&mut self) -> Option<Pass> {
+        let is_next = !replace(&mut self.asked, true) && self.samples.iter().any(Result::is_ok);
+        is_next.then(|| Pass { rows: self.samples.len(), lengths: self.lengths.clone() })
+    }
+
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
+        for (list, input) in inputs.iter_mut().enumerate() {
+            // The length may have been rounded up.
+            let row_bytes = input.len() / self.samples.len().max(1);
+            input.fill(0);
+            for (row, lists) in input.chunks_exact_mut(row_bytes.max(1)).zip(&self.samples) {
+                let Ok(lists) = lists else { continue };
+                for (to, number) in row.chunks_exact_mut(self.width).zip(&lists[list]) {
+                    to.copy_from_slice(&number.to_le_bytes()[..self.width]);
+                }
+            }
+        }
+    }
+
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
+        let rows = self.samples.len();
+        for (place, (answer, lists)) in self.answers.iter_mut().zip(&self.samples).enumerate() {
+            if let Ok(lists) = lists {
+                let row = OutputRow { outputs, rows, place };
+                *answer = Ok((self.answer)(row, lists[0].len()));
+            }
+        }
+    }
+
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
+        self.answers
     }
 }

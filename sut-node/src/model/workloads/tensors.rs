@@ -64,7 +64,7 @@ impl Workload for TensorsWorkload {
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
         match self.manifest.free() {
-            0 => rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect(),
+            0 => rows.iter().copied().map(Pass::of_rows).collect(),
             // The lengths of the samples are not known yet.
             _ => Vec::new(),
         }

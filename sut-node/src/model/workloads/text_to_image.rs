@@ -5,14 +5,18 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use netdiv_contract::layout::{DataType, InputLayout, element_bytes};
+use netdiv_contract::layout::{DataType, InputLayout};
 use serde::Deserialize;
 
 use crate::model::{
     manifest::Manifest,
     payload::Payload,
-    workload::{Job, Pass, SampleResponse, Workload, bad_sample, integers, no_answer, rows_of},
-    workloads::{parameters, tensors::wire_layout},
+    workload::{Job, Workload, integers},
+    workloads::{
+        parameters,
+        rows::{NumberRows, OutputRow},
+        tensors::wire_layout,
+    },
 };
 
 #[derive(Debug)]
@@ -117,58 +121,8 @@ impl Workload for TextToImage {
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         let prompts: Vec<_> = batch.iter().map(|payload| self.ids(payload)).collect();
-        let answers = prompts.iter().map(|ids| match ids {
-            Ok(_) => no_answer(),
-            Err(why) => Err(bad_sample(why)),
-        });
-        let answers = answers.collect();
-        Box::new(PromptJob { width: element_bytes(self.data_type), prompts, asked: false, answers })
-    }
-
-    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
-        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
-    }
-}
-
-/// A batch of prompts. The row of an invalid prompt is zeros.
-struct PromptJob {
-    width: usize,
-    prompts: Vec<Result<[Vec<i64>; TOKENIZERS], String>>,
-    asked: bool,
-    answers: Vec<SampleResponse>,
-}
-
-impl Job for PromptJob {
-    fn next_pass(&mut self) -> Option<Pass> {
-        let asked = std::mem::replace(&mut self.asked, true);
-        let pass = Pass { rows: self.prompts.len(), lengths: Vec::new() };
-        (!asked && self.prompts.iter().any(Result::is_ok)).then_some(pass)
-    }
-
-    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
-        for (tokenizer, input) in inputs.iter_mut().enumerate() {
-            let row_bytes = input.len() / self.prompts.len().max(1);
-            input.fill(0);
-            for (row, ids) in input.chunks_exact_mut(row_bytes.max(1)).zip(&self.prompts) {
-                let Ok(ids) = ids else { continue };
-                for (to, id) in row.chunks_exact_mut(self.width).zip(&ids[tokenizer]) {
-                    to.copy_from_slice(&id.to_le_bytes()[..self.width]);
-                }
-            }
-        }
-    }
-
-    fn read_outputs(&mut self, outputs: &[&[u8]]) {
-        let images = rows_of(outputs[0], self.prompts.len());
-        for ((answer, ids), image) in self.answers.iter_mut().zip(&self.prompts).zip(images) {
-            if ids.is_ok() {
-                *answer = Ok(Bytes::copy_from_slice(image));
-            }
-        }
-    }
-
-    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
-        self.answers
+        let image = |row: OutputRow<'_>, _: usize| Bytes::copy_from_slice(row.of(0));
+        NumberRows::job(prompts, self.data_type, Vec::new(), image)
     }
 }
 
