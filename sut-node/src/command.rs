@@ -160,13 +160,10 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             say(fold_tables(devices.trim_end(), columns())).context("standard output")?;
             Ok(())
         }
-        Some(Command::Health(settings)) => {
-            let address = |args: &Args| Ok::<_, anyhow::Error>(args.metrics_address()?);
-            match settings.resolve(address)? {
-                Some(address) => Ok(health(address)?),
-                None => Ok(()),
-            }
-        }
+        Some(Command::Health(settings)) => match settings.resolve(Args::metrics_address)? {
+            Some(address) => Ok(health(address)?),
+            None => Ok(()),
+        },
         Some(Command::Doctor { settings, doctor }) => {
             let without_model = |args: &Args| resolve_checked(args.without_model(), false);
             let Some(config) = settings.resolve(without_model)? else {

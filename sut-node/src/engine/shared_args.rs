@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     engine::remote::server_settings::ServersArgs,
-    ground::range::{OutOfRange, limit, within},
+    ground::range::{limit, within},
     model::{batching::BatchingArgs, manifest::BatchingTables},
 };
 
@@ -104,7 +104,7 @@ impl<'a> Given<'a> {
 
     /// Returns the number of threads of an engine instance: by default, an equal share of the
     /// cores.
-    pub(super) fn threads(&self) -> Result<usize, OutOfRange> {
+    pub(super) fn threads(&self) -> anyhow::Result<usize> {
         let share = (self.cores / self.instances).max(1);
         Ok(some_threads("threads", self.shared.threads)?.unwrap_or(share))
     }
@@ -128,15 +128,12 @@ impl<'a> Given<'a> {
     }
 
     /// Returns the maximum time to wait for an engine that is still loading.
-    pub(super) fn start_timeout(&self, default: TimeSpan) -> Result<Duration, OutOfRange> {
+    pub(super) fn start_timeout(&self, default: TimeSpan) -> anyhow::Result<Duration> {
         limit("engine-start-timeout", self.shared.engine_start_timeout, default, TimeSpan::ZERO)
     }
 }
 
 /// Returns the number of threads that a key states, if it is in range.
-pub(super) fn some_threads(
-    key: &'static str,
-    threads: Option<usize>,
-) -> Result<Option<usize>, OutOfRange> {
+pub(super) fn some_threads(key: &str, threads: Option<usize>) -> anyhow::Result<Option<usize>> {
     threads.map(|threads| within(key, threads, 1..=MAX_THREADS)).transpose()
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
+use anyhow::{Context as _, ensure};
 use netdiv_node_common::process::{ByteCount, TimeSpan};
 
 /// Maximum time that a key accepts, a day: longer than any batch, and short enough to add to a time
@@ -11,87 +12,53 @@ const MAX_TIME: TimeSpan = TimeSpan::from_millis(86_400_000);
 /// Resolution of the time limits that a node publishes.
 pub(crate) const MILLISECOND: TimeSpan = TimeSpan::from_millis(1);
 
-/// A value that a key does not accept.
-#[derive(Debug, thiserror::Error)]
-pub enum OutOfRange {
-    /// The value is outside of the range.
-    #[error("--{key} {value}: must be from {least} to {most}")]
-    Outside {
-        /// Name of the key.
-        key: &'static str,
-        /// Refused value.
-        value: String,
-        /// Minimum value.
-        least: String,
-        /// Maximum value.
-        most: String,
-    },
-    /// The value is not a whole number of milliseconds.
-    #[error("--{key} {value}: must be whole milliseconds")]
-    TooFine {
-        /// Name of the key.
-        key: &'static str,
-        /// Refused value.
-        value: TimeSpan,
-    },
-}
-
 /// Returns the value if it is in the range. `key` names its key in the error.
 pub(crate) fn within<N: PartialOrd + Display>(
-    key: &'static str,
+    key: &str,
     value: N,
     range: RangeInclusive<N>,
-) -> Result<N, OutOfRange> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    let (value, (least, most)) = (value.to_string(), range.into_inner());
-    Err(OutOfRange::Outside { key, value, least: least.to_string(), most: most.to_string() })
+) -> anyhow::Result<N> {
+    ensure!(range.contains(&value), outside(key, &value, &range));
+    Ok(value)
+}
+
+fn outside<N: Display>(key: &str, value: &dyn Display, range: &RangeInclusive<N>) -> String {
+    format!("--{key} {value}: must be from {} to {}", range.start(), range.end())
 }
 
 /// Returns the number of bytes `given`, or the default if it is missing. Fails if the number is out
 /// of the range.
 pub(crate) fn bytes<N: PartialOrd + Display + Copy + TryFrom<u64>>(
-    key: &'static str,
+    key: &str,
     given: Option<ByteCount>,
     default: N,
     range: RangeInclusive<N>,
-) -> Result<N, OutOfRange> {
+) -> anyhow::Result<N> {
     let Some(given) = given else { return within(key, default, range) };
-    match N::try_from(given.bytes()) {
-        Ok(bytes) => within(key, bytes, range),
-        Err(_) => Err(OutOfRange::Outside {
-            key,
-            value: given.to_string(),
-            least: range.start().to_string(),
-            most: range.end().to_string(),
-        }),
-    }
+    let bytes = N::try_from(given.bytes()).ok().filter(|bytes| range.contains(bytes));
+    bytes.with_context(|| outside(key, &given, &range))
 }
 
 /// Returns the time `given`, or the default if it is missing. Fails if the time is shorter than
 /// `least` or longer than a day.
 pub(crate) fn time(
-    key: &'static str,
+    key: &str,
     given: Option<TimeSpan>,
     default: TimeSpan,
     least: TimeSpan,
-) -> Result<Duration, OutOfRange> {
+) -> anyhow::Result<Duration> {
     within(key, given.unwrap_or(default), least..=MAX_TIME).map(TimeSpan::duration)
 }
 
 /// Like [`time`], but also fails if the time is not a whole number of milliseconds.
 pub(crate) fn limit(
-    key: &'static str,
+    key: &str,
     given: Option<TimeSpan>,
     default: TimeSpan,
     least: TimeSpan,
-) -> Result<Duration, OutOfRange> {
+) -> anyhow::Result<Duration> {
     let time = time(key, given, default, least)?;
-    match given {
-        Some(value) if !time.subsec_micros().is_multiple_of(1000) => {
-            Err(OutOfRange::TooFine { key, value })
-        }
-        _ => Ok(time),
-    }
+    let is_whole = time.subsec_micros().is_multiple_of(1000);
+    ensure!(is_whole, "--{key} {}: must be whole milliseconds", given.unwrap_or(default));
+    Ok(time)
 }

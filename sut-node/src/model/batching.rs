@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     batching::batcher::BatchLimits,
     ground::{
-        range::{OutOfRange, bytes, time, within},
+        range::{bytes, time, within},
         serialized::microseconds,
     },
 };
@@ -96,11 +96,7 @@ impl BatchingArgs {
 
     /// Checks the settings and fills in the defaults. `max_batch` and `timeout` are the defaults of
     /// the engine.
-    pub(crate) fn resolve(
-        &self,
-        max_batch: usize,
-        timeout: TimeSpan,
-    ) -> Result<Batching, OutOfRange> {
+    pub(crate) fn resolve(&self, max_batch: usize, timeout: TimeSpan) -> anyhow::Result<Batching> {
         let at_least_one = |key, value: Option<usize>| {
             value.map(|value| within(key, value, 1..=usize::MAX)).transpose()
         };
@@ -118,7 +114,7 @@ impl BatchingArgs {
 
     /// Returns the values of `--batch-sizes`, ascending. Adds `max_batch` if all of them are
     /// smaller. Returns an empty list if the option is missing.
-    pub(crate) fn sizes(&self, max_batch: usize) -> Result<Vec<usize>, OutOfRange> {
+    pub(crate) fn sizes(&self, max_batch: usize) -> anyhow::Result<Vec<usize>> {
         let mut sizes = steps("batch-sizes", self.batch_sizes.as_deref())?;
         if sizes.last().is_some_and(|largest| *largest < max_batch) {
             sizes.push(max_batch);
@@ -138,7 +134,7 @@ impl BatchingArgs {
 }
 
 /// Returns the numbers in ascending order without duplicates. Fails for 0.
-fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, OutOfRange> {
+fn steps(key: &str, steps: Option<&[usize]>) -> anyhow::Result<Vec<usize>> {
     let mut steps = steps.unwrap_or_default().to_vec();
     for step in &steps {
         within(key, *step, 1..=1 << 30)?;

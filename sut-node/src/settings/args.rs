@@ -2,9 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use netdiv_contract::{encoding::Encoding, is_name, limits};
+use anyhow::{Context as _, ensure};
+use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name, limits};
 use netdiv_machine::evidence::Statement;
-use netdiv_node_common::process::{ByteCount, Keys, Replace, TimeSpan};
+use netdiv_node_common::{
+    process::{ByteCount, Keys, Replace, TimeSpan},
+    sanitise::sanitise,
+};
 use netdiv_transport::discovery;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +22,6 @@ use crate::{
     sample::token_room::TokenRoom,
     settings::{
         config::Config,
-        error::ConfigError,
         fabric::FabricArgs,
         network::{NetworkArgs, address},
     },
@@ -123,12 +126,13 @@ const DRAIN_TIMEOUT: TimeSpan = TimeSpan::from_millis(5000);
 impl Args {
     /// Returns the address on which the node serves its metrics over HTTP; `None` if it does not
     /// serve them.
-    pub fn metrics_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
+    pub fn metrics_address(&self) -> anyhow::Result<Option<SocketAddr>> {
         let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
-        match metrics {
-            Some(address) if address.port() == 0 => Err(ConfigError::MetricsPort),
-            metrics => Ok(metrics),
-        }
+        ensure!(
+            metrics.is_none_or(|address| address.port() != 0),
+            "--metrics with port 0 takes any free port, which no client would know; name a port"
+        );
+        Ok(metrics)
     }
 
     /// Returns these settings for a command that loads no model: if they name neither a model nor
@@ -142,18 +146,19 @@ impl Args {
     }
 
     /// Checks the settings and fills in the defaults. Asks an engine in Python for its declaration.
-    pub fn resolve(self) -> Result<Config, ConfigError> {
+    pub fn resolve(self) -> anyhow::Result<Config> {
         self.resolve_with(true)
     }
 
     /// Like [`Self::resolve`], but runs the code of an engine in Python only if `runs_code` is true.
     /// Without its declaration, no engine can be loaded with the settings.
-    pub(crate) fn resolve_with(self, runs_code: bool) -> Result<Config, ConfigError> {
+    pub(crate) fn resolve_with(self, runs_code: bool) -> anyhow::Result<Config> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let evidence = self.evidence.as_deref().map(Statement::read).transpose()?;
         let network = self.network.resolve()?;
         let pin = self.pin.clone().unwrap_or_default();
-        netdiv_node_common::process::check_cores(&pin).map_err(ConfigError::Pin)?;
+        netdiv_node_common::process::check_cores(&pin)
+            .map_err(|why| anyhow::anyhow!("--pin: {why}"))?;
         let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
         let (engine, batching, longest_output) =
@@ -168,15 +173,13 @@ impl Args {
             limits::DEFAULT_PAYLOAD_BYTES,
             1..=limits::MAX_PAYLOAD_BYTES,
         )?;
-        let unnamed = self.name.is_none();
-        let name =
-            self.name.unwrap_or_else(|| format!("{}-{}", host_name(), network.listen.port()));
-        if unnamed && network.listen.port() == 0 {
-            return Err(ConfigError::NamelessPort);
-        }
-        if !is_name(&name) {
-            return Err(ConfigError::Name(name));
-        }
+        let port = network.listen.port();
+        ensure!(
+            port != 0 || self.name.is_some(),
+            "--listen with port 0 takes any free port; give the node a --name"
+        );
+        let name = self.name.unwrap_or_else(|| format!("{}-{port}", host_name()));
+        ensure!(is_name(&name), "--name `{}`: {NAME_RULE}", sanitise(&name));
         let node = NodeSettings {
             instances,
             max_in_flight_samples: self
@@ -222,12 +225,10 @@ impl Args {
 /// Returns the limit of the tokens in flight; `None` if `most` is missing. Fails if `most` does not
 /// suffice for the engine's longest output and a prompt of one token. `longest_output` is `None` if
 /// the engine has no tokens.
-fn token_room(
-    most: Option<u32>,
-    longest_output: Option<u32>,
-) -> Result<Option<TokenRoom>, ConfigError> {
+fn token_room(most: Option<u32>, longest_output: Option<u32>) -> anyhow::Result<Option<TokenRoom>> {
     let Some(most) = most else { return Ok(None) };
-    let longest_output = longest_output.ok_or(ConfigError::NoTokens)?;
+    let longest_output = longest_output
+        .context("--max-in-flight-tokens belongs to engines and models whose outputs are tokens")?;
     let most = within("max-in-flight-tokens", most, longest_output + 1..=u32::MAX)?;
     Ok(Some(TokenRoom { max_tokens: most, longest_output }))
 }

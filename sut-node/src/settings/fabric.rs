@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use anyhow::ensure;
 use netdiv_transport::{
     Options, Transport,
-    discovery::{DiscoveryError, Nodes, PORT},
-    security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback},
+    discovery::{Nodes, PORT},
+    security::{ClientTls, TlsFiles, Token, is_loopback},
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,43 +43,10 @@ pub struct Peers {
     insecure: bool,
 }
 
-/// Reason why settings of the network to other nodes are invalid.
-#[derive(Debug, thiserror::Error)]
-pub enum PeersError {
-    /// `--fabric-peers` is missing, but another `--fabric` option is set.
-    #[error(
-        "--fabric-ca and the other --fabric options need --fabric-peers, the nodes that this node may dial"
-    )]
-    NoPeers,
-    /// The engine has a model: only a node without a model answers at once.
-    #[error("--fabric-peers belongs to the engine none")]
-    OtherEngine,
-    /// The names of the nodes are invalid.
-    #[error(transparent)]
-    Discovery(#[from] DiscoveryError),
-    /// Certificates or the token cannot be used.
-    #[error(transparent)]
-    Security(#[from] SecurityError),
-    /// A node on another machine would be dialled in plaintext: other machines could read and
-    /// change the messages.
-    #[error(
-        "--fabric-peers {0} is another machine: give --fabric-ca, the authority of its certificate, or serve with --insecure, \
-         which also dials in plaintext"
-    )]
-    Untrusted(String),
-    /// `--insecure` and certificates for other nodes are both set.
-    #[error("--insecure and --fabric-ca exclude each other")]
-    SecureAndInsecure,
-}
-
 impl FabricArgs {
     /// Checks the settings and reads the files; `None` if no node may be dialled. `insecure` is the
     /// value of `--insecure`. `has_model` is true for every engine except `none`.
-    pub(crate) fn resolve(
-        &self,
-        insecure: bool,
-        has_model: bool,
-    ) -> Result<Option<Peers>, PeersError> {
+    pub(crate) fn resolve(&self, insecure: bool, has_model: bool) -> anyhow::Result<Option<Peers>> {
         let files = TlsFiles {
             ca: self.fabric_ca.clone(),
             certificate: self.fabric_certificate.clone(),
@@ -86,15 +54,15 @@ impl FabricArgs {
         };
         let any_file = files.ca.is_some() || files.certificate.is_some() || files.key.is_some();
         let Some(named) = self.fabric_peers.clone() else {
-            let alone = any_file || self.fabric_token_file.is_some();
-            return if alone { Err(PeersError::NoPeers) } else { Ok(None) };
+            ensure!(
+                !any_file && self.fabric_token_file.is_none(),
+                "--fabric-ca and the other --fabric options need --fabric-peers, the nodes that this node may dial"
+            );
+            return Ok(None);
         };
-        if has_model {
-            return Err(PeersError::OtherEngine);
-        }
-        if any_file && insecure {
-            return Err(PeersError::SecureAndInsecure);
-        }
+        // Only a node without a model answers at once.
+        ensure!(!has_model, "--fabric-peers belongs to the engine none");
+        ensure!(!(any_file && insecure), "--insecure and --fabric-ca exclude each other");
         let tls = any_file.then(|| ClientTls::load(&files)).transpose()?;
         let token = self.fabric_token_file.as_deref().map(Token::read).transpose()?;
         let peers = Peers { named, tls, token, insecure };
@@ -112,17 +80,19 @@ impl Peers {
 
     /// Returns the current addresses of the nodes, as HOST:PORT. Reads the files that
     /// `--fabric-peers` names again, and queries the DNS.
-    pub(crate) fn discover(&self) -> Result<Vec<String>, PeersError> {
+    pub(crate) fn discover(&self) -> anyhow::Result<Vec<String>> {
         Ok(self.nodes().discover()?)
     }
 
     /// Fails if an address must not be dialled. Another machine must prove its identity, unless
     /// `--insecure` is set.
-    pub(crate) fn check(&self, address: &str) -> Result<(), PeersError> {
-        if self.tls.is_some() || self.insecure || is_loopback(address) {
-            return Ok(());
-        }
-        Err(PeersError::Untrusted(address.into()))
+    pub(crate) fn check(&self, address: &str) -> anyhow::Result<()> {
+        ensure!(
+            self.tls.is_some() || self.insecure || is_loopback(address),
+            "--fabric-peers {address} is another machine: give --fabric-ca, the authority of its certificate, or serve with --insecure, \
+             which also dials in plaintext"
+        );
+        Ok(())
     }
 
     /// Returns the options for dialling the nodes.
@@ -176,6 +146,7 @@ mod tests {
             let words = words(args, insecure);
             assert!(words.contains(part), "{words}");
         }
-        assert!(matches!(local.resolve(false, true), Err(PeersError::OtherEngine)));
+        let refused = local.resolve(false, true).unwrap_err().to_string();
+        assert_eq!(refused, "--fabric-peers belongs to the engine none");
     }
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod args;
 pub(crate) mod config;
-pub(crate) mod error;
 pub(crate) mod fabric;
 pub(crate) mod network;
 pub(crate) mod published;

@@ -2,17 +2,18 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
+use anyhow::{bail, ensure};
 use clap::ValueEnum;
 use netdiv_contract::limits;
 use netdiv_node_common::{process::ByteCount, words::Transport};
 use netdiv_transport::{
-    security::{SecurityError, ServerTls, ServerToken, TlsFiles},
+    security::{ServerTls, ServerToken, TlsFiles},
     socket_address,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::ground::{
-    range::{OutOfRange, bytes, within},
+    range::{bytes, within},
     serialized::is_some,
 };
 
@@ -119,39 +120,9 @@ pub struct Network {
     pub quic_mtu: Option<u16>,
 }
 
-/// Reason why network settings are invalid.
-#[derive(Debug, thiserror::Error)]
-pub enum NetworkError {
-    /// The address is invalid.
-    #[error("--{key} {value}: {why}")]
-    Address {
-        /// Name of the key.
-        key: &'static str,
-        /// Refused value.
-        value: String,
-        /// Error in the address.
-        why: String,
-    },
-    /// Certificates, keys or tokens cannot be used.
-    #[error(transparent)]
-    Security(#[from] SecurityError),
-    /// Other machines could reach the node, which has neither certificates nor `--insecure`.
-    #[error(
-        "{0} can be reached from other machines; give --tls-certificate and --tls-key (`loadgen-node certificates` \
-         creates them), or add --insecure to serve without authentication"
-    )]
-    Unprotected(SocketAddr),
-    /// `--insecure` and certificates are both set.
-    #[error("--insecure and certificates exclude each other")]
-    SecureAndInsecure,
-    /// A size, or the number of connections, is out of its range.
-    #[error(transparent)]
-    Range(#[from] OutOfRange),
-}
-
 impl NetworkArgs {
     /// Checks the settings, reads the files and fills in the defaults.
-    pub(crate) fn resolve(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn resolve(&self) -> anyhow::Result<Network> {
         let listen = address("listen", self.listen.as_deref().unwrap_or("127.0.0.1:50051"))?;
         let files = TlsFiles {
             ca: self.tls_client_ca.clone(),
@@ -161,14 +132,15 @@ impl NetworkArgs {
         let any_file = files.ca.is_some() || files.certificate.is_some() || files.key.is_some();
         let insecure = self.insecure.unwrap_or(false);
         let tls = if any_file {
-            if insecure {
-                return Err(NetworkError::SecureAndInsecure);
-            }
+            ensure!(!insecure, "--insecure and certificates exclude each other");
             Some(Arc::new(ServerTls::load(files)?))
         } else if insecure || listen.ip().to_canonical().is_loopback() {
             None
         } else {
-            return Err(NetworkError::Unprotected(listen));
+            bail!(
+                "{listen} can be reached from other machines; give --tls-certificate and --tls-key (`loadgen-node certificates` \
+                 creates them), or add --insecure to serve without authentication"
+            );
         };
         Ok(Network {
             listen,
@@ -194,8 +166,8 @@ impl NetworkArgs {
     }
 }
 
-pub(crate) fn address(key: &'static str, text: &str) -> Result<SocketAddr, NetworkError> {
-    socket_address(text).map_err(|why| NetworkError::Address { key, value: text.into(), why })
+pub(crate) fn address(key: &str, text: &str) -> anyhow::Result<SocketAddr> {
+    socket_address(text).map_err(|why| anyhow::anyhow!("--{key} {text}: {why}"))
 }
 
 #[cfg(test)]

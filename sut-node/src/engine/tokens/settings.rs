@@ -6,10 +6,7 @@ use anyhow::ensure;
 use netdiv_node_common::{process::TimeSpan, resources::files};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    engine::shared_args::Given,
-    ground::range::{OutOfRange, within},
-};
+use crate::{engine::shared_args::Given, ground::range::within};
 
 /// Keys of the engine `tokens`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
@@ -169,7 +166,7 @@ impl TokensConfig {
 
 /// Returns the time that a key states, in microseconds; 0 if the key is missing. Fails for more
 /// than an hour.
-fn micros(key: &'static str, given: Option<TimeSpan>) -> Result<u64, OutOfRange> {
+fn micros(key: &str, given: Option<TimeSpan>) -> anyhow::Result<u64> {
     let time = given.unwrap_or(TimeSpan::ZERO);
     within(key, time, TimeSpan::ZERO..=TimeSpan::from_micros(LONGEST_US))?;
     Ok(u64::try_from(time.duration().as_micros()).unwrap_or(LONGEST_US))
