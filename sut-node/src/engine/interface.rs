@@ -116,8 +116,7 @@ impl EngineKind {
     pub(crate) fn waiting(
         engine: io::Result<impl WaitingEngine + 'static>,
     ) -> Result<Self, EngineError> {
-        let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
-        Ok(Self::Waiting(Box::new(engine)))
+        Ok(Self::Waiting(Box::new(engine?)))
     }
 
     /// Returns the engine's own runtime, if it has one.

@@ -41,7 +41,7 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineErr
     let plugin = Plugin::open(&plugin).map_err(|error| match error {
         PluginError::Unloadable { path, why } if why.contains("undefined symbol") => {
             let folder = folder.display();
-            EngineError::NoLibtorch(format!(
+            EngineError::Start(format!(
                 "{} is incompatible with the libtorch in {folder}; it requires version {VERSION}x ({why})",
                 path.display()
             ))
@@ -96,7 +96,7 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
         read("build-version").or_else(|| read("version.py").and_then(|text| python_version(&text)));
     match version {
         Some(version) if version.starts_with(VERSION) => Ok(()),
-        Some(version) => Err(EngineError::NoLibtorch(format!(
+        Some(version) => Err(EngineError::Start(format!(
             "the libtorch in {} is version {}, but the plug-in requires {VERSION}x",
             folder.display(),
             version.trim()
@@ -142,7 +142,7 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
     if why_not.is_empty() {
         why_not.push("python3 has no torch".into());
     }
-    Err(EngineError::NoLibtorch(format!(
+    Err(EngineError::Start(format!(
         "there is no libtorch: {}; pass --libtorch DIR, set LIBTORCH, or run `pip install torch==2.11.0`",
         why_not.join("; ")
     )))
@@ -155,7 +155,7 @@ pub(super) fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
         .into_iter()
         .find(|folder| folder.join("libtorch_cpu.so").is_file());
     let found = found.ok_or_else(|| {
-        EngineError::NoLibtorch(format!("{} has no libtorch_cpu.so", folder.display()))
+        EngineError::Start(format!("{} has no libtorch_cpu.so", folder.display()))
     })?;
     check_version(&found)?;
     Ok(found)
@@ -179,7 +179,7 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
     find_beside_program(PLUGIN).ok_or_else(|| {
         let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("")).display();
-        EngineError::NoLibtorch(format!(
+        EngineError::Start(format!(
             "{PLUGIN} is not in {beside}; copy it there; it is built with the node"
         ))
     })

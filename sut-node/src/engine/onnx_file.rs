@@ -1,6 +1,6 @@
 //! Files in ONNX format, loaded by rten.
 
-use std::path::Path;
+use std::{fmt::Display, path::Path};
 
 use netdiv_node_common::resources::files;
 
@@ -34,15 +34,15 @@ impl OnnxFile {
     }
 
     fn load(path: &Path, bytes: Vec<u8>) -> Result<Self, EngineError> {
-        let path_text = path.display().to_string();
-        match onnx_data::load(path, bytes) {
-            Ok((model, sha256)) => Ok(Self { model, path: path_text, sha256 }),
-            Err(why) => Err(EngineError::NotAModel { path: path_text, why }),
-        }
+        let (path, loaded) = (path.display().to_string(), onnx_data::load(path, bytes));
+        let (model, sha256) = loaded.map_err(|why| {
+            EngineError::Start(format!("{path} cannot be loaded as an ONNX model: {why}"))
+        })?;
+        Ok(Self { model, path, sha256 })
     }
 
     /// Returns the error for a model that the engine does not support.
-    pub(super) fn unsupported(&self, why: impl Into<String>) -> EngineError {
-        EngineError::Unsupported { path: self.path.clone(), why: why.into() }
+    pub(super) fn unsupported(&self, why: impl Display) -> EngineError {
+        EngineError::unsupported(&self.path, why)
     }
 }

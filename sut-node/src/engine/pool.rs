@@ -111,7 +111,7 @@ impl EnginePool {
                 Ok(thread) => pool.running.threads.push(thread),
                 Err(error) => {
                     pool.end();
-                    return Err(EngineError::Thread(error));
+                    return Err(error.into());
                 }
             }
         }

@@ -78,5 +78,5 @@ pub(super) fn model_sha256(path: &Path) -> Result<String, EngineError> {
 }
 
 pub(super) fn unreadable(path: &Path, error: io::Error) -> EngineError {
-    EngineError::Unreadable { path: path.display().to_string(), error }
+    EngineError::Start(format!("cannot read the model {}: {error}", path.display()))
 }

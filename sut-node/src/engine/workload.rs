@@ -23,8 +23,8 @@ pub(super) fn workload(
         .thread_name(|number| format!("workload-{number}"))
         .build()
         .map_err(|error| EngineError::Failed(error.to_string()))?;
-    let path = manifest.model.display().to_string();
-    of_manifest(manifest, &Arc::new(pool)).map_err(|why| EngineError::Unsupported { path, why })
+    of_manifest(manifest, &Arc::new(pool))
+        .map_err(|why| EngineError::unsupported(manifest.model.display(), why))
 }
 
 /// Describes the model of a manifest. Reads the file of the model.

@@ -129,12 +129,10 @@ fn check_rows(plan: &Plan) -> Result<(), EngineError> {
             if !tensors.has_batch_dimension && tensors.workload.row_steps(&[1]) != [1] =>
         {
             let workload = tensors.manifest.workload;
-            Err(EngineError::Unsupported {
-                path: tensors.manifest.name.clone(),
-                why: format!(
-                    "its tensors have no batch dimension, which {workload} needs: a sample is several rows"
-                ),
-            })
+            let why = format!(
+                "its tensors have no batch dimension, which {workload} needs: a sample is several rows"
+            );
+            Err(EngineError::unsupported(&tensors.manifest.name, why))
         }
         _ => Ok(()),
     }

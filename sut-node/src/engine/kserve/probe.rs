@@ -59,8 +59,7 @@ pub(super) fn probe(
     settings: &ServersConfig,
     wanted: &ExpectedModel,
 ) -> Result<KserveProbe, EngineError> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
     let name = match wanted {
         ExpectedModel::Tensors(manifest, _) => &manifest.name,
         ExpectedModel::Tokens(model) => &model.served.name,
@@ -69,8 +68,8 @@ pub(super) fn probe(
         let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
         let servers = Servers::new(&settings.urls).with(|url| Caller::new(url, settings));
         for server in servers.all() {
-            let path = format!("{name} at {server}");
-            let unsupported = |why| EngineError::Unsupported { path, why };
+            let unsupported =
+                |why: String| EngineError::unsupported(format_args!("{name} at {server}"), why);
             let ready = async || check_ready(server, name, settings.timeout).await;
             let found = async {
                 wait_until_ready(server, settings.start_timeout, ready).await?;
@@ -88,9 +87,8 @@ pub(super) fn probe(
             worst = worst.max(found.response_cache);
             match &plan {
                 Some(known) if !is_same(known, &found.plan) => {
-                    let path = format!("{name} at {server}");
-                    let why = "its tensors differ from those of the first server".into();
-                    return Err(EngineError::Unsupported { path, why });
+                    let why = "its tensors differ from those of the first server";
+                    return Err(unsupported(why.into()));
                 }
                 Some(_) => {}
                 None => plan = Some(found.plan),

@@ -1,7 +1,7 @@
 //! The engine `torch` and other plug-ins: loads those for models of tensors, and places the instances
 //! on devices.
 
-use std::{io, iter, sync::Arc};
+use std::{iter, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
 use netdiv_plugin::PluginModelSettings;
@@ -56,8 +56,6 @@ fn load(
     node: &NodeSettings,
 ) -> Result<(Model, Vec<Box<dyn Engine>>), EngineError> {
     let manifest = &settings.manifest;
-    let path = manifest.model.display().to_string();
-    let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
     let workload = workload_of(settings, node)?;
     let model = describe("", manifest, &workload)?;
     let length_steps = workload.length_steps(&node.batching.buckets);
@@ -92,16 +90,16 @@ fn load(
                 inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
                 outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
             });
-            let model = model.map_err(|error| unsupported(error.to_string()))?;
+            let model =
+                model.map_err(|error| EngineError::unsupported(manifest.model.display(), error))?;
             let weights = &manifest.weights;
             info!(device, model = manifest.name, weights, instances = node.instances, "loaded");
             Ok(model)
         },
         |_, model| {
             let (settings, workload) = (settings.clone(), workload.clone());
-            let engine = PluginEngine::new(model.open()?, settings, workload, &node.batching);
-            let cannot_start = |error: io::Error| EngineError::Failed(error.to_string());
-            Ok(Box::new(engine.map_err(cannot_start)?) as Box<dyn Engine>)
+            let engine = PluginEngine::new(model.open()?, settings, workload, &node.batching)?;
+            Ok(Box::new(engine) as Box<dyn Engine>)
         },
     )?;
     let batches: usize = engines.iter().map(|engine| engine.max_in_flight()).sum();
@@ -125,9 +123,8 @@ fn workload_of(
     node: &NodeSettings,
 ) -> Result<Arc<dyn Workload>, EngineError> {
     let workload = workload(&settings.manifest, settings.workload_threads)?;
-    let path = settings.manifest.model.display().to_string();
     check_batching(workload.as_ref(), settings, node)
-        .map_err(|why| EngineError::Unsupported { path, why })?;
+        .map_err(|why| EngineError::unsupported(settings.manifest.model.display(), why))?;
     Ok(workload)
 }
 

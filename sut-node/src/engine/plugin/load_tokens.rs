@@ -24,10 +24,9 @@ pub(super) fn load_tokens(
     node: &NodeSettings,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let (asked, served) = (&settings.model, &settings.model.served);
-    let path = asked.file.display().to_string();
     let sha256 = model_sha256(&asked.file)?;
     if let Some(why) = served.weights_mismatch(&sha256, "manifest") {
-        return Err(EngineError::Unsupported { path, why });
+        return Err(EngineError::unsupported(asked.file.display(), why));
     }
     let (plugin, _) = open(&settings.file)?;
     let places = Placement::choose(&plugin, &settings.devices, settings.threads, node.instances)?;

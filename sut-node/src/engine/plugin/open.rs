@@ -127,7 +127,9 @@ fn preferred(plugin: &str, devices: Vec<DeviceInfo>) -> Result<Vec<String>, Engi
             .map(|d| format!("{} is not usable ({})", d.name, d.description))
             .collect();
         let found = if found.is_empty() { "it finds none".into() } else { found.join(", ") };
-        return Err(EngineError::NoDevice { plugin: plugin.into(), found });
+        return Err(EngineError::Start(format!(
+            "the plug-in {plugin} has no device to run on: {found}. `sut-node devices` lists them; --devices selects one"
+        )));
     };
     let usable = devices.into_iter().filter(|device| device.usable).map(|device| device.name);
     Ok(usable.filter(|name| kind(name) == first).collect())

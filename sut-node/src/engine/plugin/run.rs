@@ -415,8 +415,8 @@ impl Engine for PluginEngine {
                     }
                     error => error.to_string(),
                 };
-                let path = self.settings.manifest.model.display().to_string();
-                return Err(EngineError::Unsupported { path, why });
+                let path = self.settings.manifest.model.display();
+                return Err(EngineError::unsupported(path, why));
             }
         }
         // The spare batch now has room for all shapes.

@@ -171,10 +171,7 @@ pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineE
         }
         _ => "",
     };
-    EngineError::Unsupported {
-        path: model.file.display().to_string(),
-        why: format!("{error}{advice}"),
-    }
+    EngineError::unsupported(model.file.display(), format_args!("{error}{advice}"))
 }
 
 /// Returns the ids of a prompt.

@@ -137,7 +137,7 @@ impl EngineSettings for PythonConfig {
         let memory = (0..node.instances).map(|_| {
             SharedMemory::new(bytes).map_err(|error| {
                 let why = format!("{bytes} bytes of shared memory: {error}{}", remedy(&error));
-                EngineError::Worker(format!("{file}: {why}; lower max_batch of the class"))
+                EngineError::Start(format!("{file}: {why}; lower max_batch of the class"))
             })
         });
         let memory = memory.collect::<Result<Vec<_>, _>>()?;
@@ -157,12 +157,12 @@ impl EngineSettings for PythonConfig {
         };
         // All workers import the file, load and try the engine at the same time.
         let loading = (0..node.instances).map(start).collect::<Result<Vec<_>, _>>();
-        let loading = loading.map_err(EngineError::Worker)?;
+        let loading = loading.map_err(EngineError::Start)?;
         for (worker, memory) in loading.iter().zip(&memory) {
             worker.share(memory);
-            if worker.declaration().map_err(EngineError::Worker)? != *declaration {
+            if worker.declaration().map_err(EngineError::Start)? != *declaration {
                 let why = format!("{file}: its declaration has changed; start the node again");
-                return Err(EngineError::Worker(why));
+                return Err(EngineError::Start(why));
             }
         }
         let begun = Instant::now();
@@ -196,13 +196,13 @@ fn open(
     declaration: &Declaration,
     node: &NodeSettings,
 ) -> Result<(EngineKind, Loaded), EngineError> {
-    let (worker, facts) = worker.finish(begun).map_err(EngineError::Worker)?;
+    let (worker, facts) = worker.finish(begun).map_err(EngineError::Start)?;
     let engine = match &declaration.model {
         DeclaredModel::Tensors(model) => {
             let most = declaration.max_batch;
             let slot_bytes = model.slot_bytes(most).unwrap_or(u64::MAX);
             let engine = PythonTensors::new(worker, memory, model.clone(), most, slot_bytes);
-            EngineKind::Batched(Box::new(engine.map_err(EngineError::Thread)?))
+            EngineKind::Batched(Box::new(engine?))
         }
         DeclaredModel::Tokens { served, .. } => {
             let slots = node.batching.max_batch;

@@ -64,8 +64,7 @@ pub(super) fn wait_for_all(
 ) -> Result<(), EngineError> {
     let client = OpenAiClient::new(settings);
     let ServersConfig { timeout: time, start_timeout, .. } = settings.servers;
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
     for server in servers.all() {
         let ask = async || match timeout(time, client.check_ready(server)).await {
             Ok(answer) => answer,

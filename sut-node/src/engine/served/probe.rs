@@ -57,8 +57,7 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError>
     let few = model.max_tokens.min(OUTPUT_TOKENS);
     let model = ServedModel { max_tokens: few, min_tokens: 1, ..model.clone() };
     let exchange = OpenAiExchange::new(Arc::new(ServedConfig { model, ..settings.clone() }));
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
     let servers = Servers::new(&settings.servers.urls);
     let mut names = BTreeSet::new();
     let mut worst = PrefixCaching::Off;
