@@ -69,7 +69,7 @@ impl InProcess {
         let mut burst = Vec::new();
         for (id, payload) in samples {
             let model = &self.engines.model;
-            let payload = model.read(payload).map_err(|error| error.to_string())?;
+            let payload = model.read(payload)?;
             let bytes = payload.bytes().len() as u64;
             let working = model.working_bytes(bytes);
             if let Some(why) = self.admission.refusal(bytes, working) {

@@ -285,7 +285,7 @@ fn decode(node: &NodeState, request: InferRequest) -> Result<Payload, String> {
     let limit = node.max_payload_bytes;
     let payload = encoding::decode_known(encoding, payload, decoded_bytes, limit)
         .map_err(|error| error.to_string())?;
-    let payload = node.model.read(payload).map_err(|error| error.to_string())?;
+    let payload = node.model.read(payload)?;
     match node.refusal(payload.bytes().len()) {
         None => Ok(payload),
         Some(why) => Err(why),

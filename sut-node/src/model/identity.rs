@@ -9,27 +9,13 @@ use bytes::Bytes;
 use clap::ValueEnum as _;
 use netdiv_contract::{
     encoding::Encoding,
-    layout::{DataType, InputLayout, LayoutError, TensorSpec},
+    layout::{DataType, InputLayout, TensorSpec},
 };
 use netdiv_node_common::words::EngineFacts;
 
 use crate::model::{
-    payload::Payload,
-    served_model::ServedModel,
-    token_limits::{TokenLimits, UnfitPrompt},
-    workload::Workload,
+    payload::Payload, served_model::ServedModel, token_limits::TokenLimits, workload::Workload,
 };
-
-/// Reason why a sample does not fit the model.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum UnfitSample {
-    /// The layout of the sample differs from the model's.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// The prompt does not fit the model.
-    #[error(transparent)]
-    Prompt(#[from] UnfitPrompt),
-}
 
 /// Description of the model that the engines run: its identity, the layout of its samples, and its
 /// limits.
@@ -120,9 +106,9 @@ impl Model {
         }
     }
 
-    /// Reads a decoded sample. Fails if it does not fit the model.
-    pub fn read(&self, sample: Bytes) -> Result<Payload, UnfitSample> {
-        let payload = Payload::read(&self.input, sample)?;
+    /// Reads a decoded sample. Fails with the reason if it does not fit the model.
+    pub fn read(&self, sample: Bytes) -> Result<Payload, String> {
+        let payload = Payload::read(&self.input, sample).map_err(|error| error.to_string())?;
         if let (Some(limits), [prompt, ..]) = (self.tokens, payload.tensors()) {
             limits.check(prompt)?;
         }

@@ -19,49 +19,28 @@ pub struct TokenLimits {
     pub max_output: u32,
 }
 
-/// Reason why a prompt does not fit the model.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum UnfitPrompt {
-    /// The prompt is empty.
-    #[error("the prompt has no token")]
-    Empty,
-    /// The prompt is too long.
-    #[error("the prompt has {got} tokens, the model takes {most}")]
-    TooLong {
-        /// Number of the prompt's tokens.
-        got: usize,
-        /// Maximum number of tokens.
-        most: u32,
-    },
-    /// The prompt contains an id outside of the vocabulary.
-    #[error("token {place} of the prompt is {id}; ids go from 0 to {}", vocabulary.map_or("2^31 - 1".into(), |n| (n - 1).to_string()))]
-    Unknown {
-        /// Index of the id in the prompt, from 0 on.
-        place: usize,
-        /// The unknown id.
-        id: i64,
-        /// Number of ids, if known.
-        vocabulary: Option<u32>,
-    },
-}
-
 impl TokenLimits {
     /// Fails if a prompt, a tensor of token ids, does not fit the model.
-    pub(crate) fn check(self, prompt: &Tensor<Bytes>) -> Result<(), UnfitPrompt> {
+    pub(crate) fn check(self, prompt: &Tensor<Bytes>) -> Result<(), String> {
         let (got, most) = (integers(prompt).len(), self.max_input);
         if got == 0 {
-            return Err(UnfitPrompt::Empty);
+            return Err("the prompt has no token".into());
         }
         if most > 0 && got > most as usize {
-            return Err(UnfitPrompt::TooLong { got, most });
+            return Err(format!("the prompt has {got} tokens, the model takes {most}"));
         }
-        let vocabulary = Some(self.vocabulary).filter(|count| *count > 0);
-        let known = 0..vocabulary.map_or(1 << 31, i64::from);
+        let known = match self.vocabulary {
+            0 => 0..1 << 31,
+            count => 0..i64::from(count),
+        };
         if prompt.data_type == DataType::Int32 && highest(&prompt.data) < known.end {
             return Ok(());
         }
         match integers(prompt).enumerate().find(|(_, id)| !known.contains(id)) {
-            Some((place, id)) => Err(UnfitPrompt::Unknown { place, id, vocabulary }),
+            Some((place, id)) => {
+                let most = known.end - 1;
+                Err(format!("token {place} of the prompt is {id}; ids go from 0 to {most}"))
+            }
             None => Ok(()),
         }
     }
@@ -92,8 +71,7 @@ mod tests {
         ] {
             let (shape, data) = (vec![ids.len()], tokens::to_bytes(ids));
             let prompt = Tensor { data_type: DataType::Int32, shape, data };
-            let outcome = limits.check(&prompt).map_err(|error| error.to_string());
-            assert!(outcome.err().unwrap_or_default().contains(words), "{words}");
+            assert!(limits.check(&prompt).err().unwrap_or_default().contains(words), "{words}");
         }
     }
 }
