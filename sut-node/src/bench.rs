@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::{Context as _, Error, bail};
 use netdiv_contract::{
     layout,
     v1::{InferResponse, Status, Tokens},
@@ -14,7 +15,7 @@ use netdiv_contract::{
 use netdiv_dataset::DatasetError;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{in_process::InProcess, process::error::NodeError, settings::config::Config};
+use crate::{in_process::InProcess, settings::config::Config};
 
 /// Options of a measurement.
 #[derive(Debug, Clone, clap::Args)]
@@ -54,24 +55,10 @@ struct Tally {
     failure: Option<String>,
 }
 
-/// Reason why a measurement failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BenchError {
-    /// The data set cannot be used.
-    #[error("data set: {0}")]
-    Dataset(#[from] DatasetError),
-    /// The engines cannot be used.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    /// A sample does not fit the model, or the engine failed on it.
-    #[error("{0}")]
-    Sample(String),
-}
-
 /// Feeds the data set's samples to the engines for the duration that `args` states, waits for the
 /// last reply, and returns the result.
-pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
-    let data = netdiv_dataset::open(&args.dataset)?;
+pub(crate) fn bench(config: &Config, args: &BenchArgs) -> anyhow::Result<BenchReport> {
+    let data = netdiv_dataset::open(&args.dataset).context("data set")?;
     let done = Arc::new((Mutex::new(Tally::default()), Condvar::new()));
     let node = InProcess::start(config, Tokens::Whole, {
         let done = done.clone();
@@ -84,22 +71,21 @@ pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, Be
     let takes = &node.model().input;
     if let Some(holds) = data.layout().filter(|holds| !layout::accepts(takes, holds)) {
         let (takes, holds) = (layout::describe(takes), layout::describe(&holds));
-        return Err(BenchError::Sample(format!(
-            "the model takes {takes}, the data set holds {holds}"
-        )));
+        bail!("the model takes {takes}, the data set holds {holds}");
     }
     let bytes = (0..data.sample_count()).map(|index| data.sample_bytes(index));
     netdiv_node_common::resources::memory::check(bytes.fold(0, u64::saturating_add))
-        .map_err(|error| BenchError::Sample(format!("data set {}: {error}", args.dataset)))?;
+        .with_context(|| format!("data set {}", args.dataset))?;
     let payloads = (0..data.sample_count())
         .map(|index| Ok(data.read(index)?.into_payload(takes)))
-        .collect::<Result<Vec<_>, DatasetError>>()?;
+        .collect::<Result<Vec<_>, DatasetError>>()
+        .context("data set")?;
 
     let time = Duration::try_from_secs_f64(args.seconds.max(0.0)).unwrap_or(Duration::MAX);
     let started = Instant::now();
     let mut samples = 0;
     for payload in payloads.iter().cycle() {
-        node.push(std::iter::once((samples, payload.clone()))).map_err(BenchError::Sample)?;
+        node.push(std::iter::once((samples, payload.clone()))).map_err(Error::msg)?;
         samples += 1;
         // A partial batch at the end would count as a whole one.
         let whole = samples % config.node.batching.max_batch as u64 == 0;
@@ -115,7 +101,7 @@ pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, Be
     }
     let time = started.elapsed();
     match tally.failure.take() {
-        Some(failure) => Err(BenchError::Sample(failure)),
+        Some(failure) => Err(Error::msg(failure)),
         None => {
             let (model, tally) = (node.model().name.clone(), std::mem::take(&mut *tally));
             Ok(BenchReport { model, samples, time, tally })

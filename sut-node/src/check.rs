@@ -3,7 +3,7 @@
 
 use netdiv_machine::evidence::System;
 
-use crate::{intake::evidence::EvidenceError, process::error::NodeError, settings::config::Config};
+use crate::{process::error::NodeError, settings::config::Config};
 
 /// Fails if a node with these settings cannot start, because a file is missing or invalid, or
 /// because the machine contradicts the operator's statement about it. Checks only what can be
@@ -11,7 +11,7 @@ use crate::{intake::evidence::EvidenceError, process::error::NodeError, settings
 pub fn check(config: &Config) -> Result<(), NodeError> {
     config.engine.settings().check(&config.node)?;
     if let Some(statement) = &config.evidence {
-        statement.supply(&mut System::default().machine()).map_err(EvidenceError::from)?;
+        statement.supply(&mut System::default().machine()).map_err(anyhow::Error::from)?;
     }
     Ok(())
 }

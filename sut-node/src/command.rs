@@ -32,7 +32,7 @@ use crate::{
     help,
     process::{
         error::NodeError,
-        health::{HealthError, health},
+        health::{NotReady, health},
         server::run,
         sockets::Sockets,
     },
@@ -124,7 +124,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, version: &'static str
     let code = done.unwrap_or_else(|error| {
         error!("{error:#}");
         let of_node = error.downcast_ref().map(NodeError::exit_code);
-        let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
+        let code = of_node.or_else(|| error.is::<NotReady>().then_some(EXIT_NOT_READY));
         let is_unwritten = error.is::<ReportWriteError>();
         code.unwrap_or(if is_unwritten { EXIT_FAILED } else { EXIT_REFUSED })
     });
@@ -134,6 +134,9 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, version: &'static str
     }
     ExitCode::from(code)
 }
+
+/// Exit code of `health` if the node is not ready.
+const EXIT_NOT_READY: u8 = 1;
 
 /// Exit code for invalid settings or files.
 const EXIT_REFUSED: u8 = 2;
@@ -160,10 +163,9 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             say(fold_tables(devices.trim_end(), columns())).context("standard output")?;
             Ok(())
         }
-        Some(Command::Health(settings)) => match settings.resolve(Args::metrics_address)? {
-            Some(address) => Ok(health(address)?),
-            None => Ok(()),
-        },
+        Some(Command::Health(settings)) => {
+            settings.resolve(Args::metrics_address)?.map_or(Ok(()), health)
+        }
         Some(Command::Doctor { settings, doctor }) => {
             let without_model = |args: &Args| resolve_checked(args.without_model(), false);
             let Some(config) = settings.resolve(without_model)? else {

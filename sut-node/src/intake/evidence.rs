@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context as _;
 use netdiv_machine::evidence::{Machine, SupplyError, System};
 use parking_lot::Mutex;
 use tokio::{task::spawn_blocking, time::timeout};
@@ -24,17 +25,6 @@ const READING_LIFETIME: Duration = Duration::from_secs(1);
 /// be slow.
 const READING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Reason why a node cannot provide evidence.
-#[derive(Debug, thiserror::Error)]
-pub enum EvidenceError {
-    /// The operator's statement about the machine cannot be used.
-    #[error(transparent)]
-    Statement(#[from] SupplyError),
-    /// The settings cannot be published.
-    #[error("the settings cannot be written as TOML: {0}")]
-    Settings(#[from] toml::ser::Error),
-}
-
 type Read = dyn Fn() -> Result<Machine, SupplyError> + Send + Sync;
 
 /// Description of the machine: facts that are measured from the system, and facts that cannot be
@@ -50,14 +40,15 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// Reads this machine for the first time.
-    pub(crate) fn of(config: &Config, model: &Model) -> Result<Arc<Self>, EvidenceError> {
+    pub(crate) fn of(config: &Config, model: &Model) -> anyhow::Result<Arc<Self>> {
         let mut config = config.clone();
         if let (EngineConfig::Torch(plugin), Some(sizes)) = (&mut config.engine, &model.batch_sizes)
             && let PluginConfig::Tensors(plugin) = Arc::make_mut(plugin)
         {
             plugin.batch_sizes.clone_from(sizes);
         }
-        let PublishedText { text, sha256 } = PublishedText::new(&config, model.found.as_ref())?;
+        let PublishedText { text, sha256 } = PublishedText::new(&config, model.found.as_ref())
+            .context("the settings cannot be written as TOML")?;
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
         let engines = config.engine.settings().serving_engines();

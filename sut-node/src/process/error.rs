@@ -1,9 +1,6 @@
 //! Reasons why a node, or its engines, ended.
 
-use crate::{
-    ground::error::EngineError, intake::evidence::EvidenceError,
-    process::ready_file::ReadyFileError,
-};
+use crate::{ground::error::EngineError, process::ready_file::ReadyFileError};
 
 /// Reason why a node ended.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +10,7 @@ pub enum NodeError {
     Engine(#[from] EngineError),
     /// The machine's evidence cannot be read, or the settings cannot be published.
     #[error(transparent)]
-    Evidence(#[from] EvidenceError),
+    Evidence(#[from] anyhow::Error),
     /// LoadGen nodes would refuse the description of the node, for this reason.
     #[error("LoadGen nodes would refuse this node: {0}; change its settings, or the model's file")]
     Description(String),

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context as _;
 use netdiv_node_common::metrics::{PATH, sut_node::WELL};
 
 /// Time limit for the node's answer, less than the 5 s that a probe usually has.
@@ -15,59 +16,34 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum size of the HTTP response with the metrics, in bytes: more than a node sends.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Reason why the node is not ready to serve, or why this is unknown.
+/// Reason why the node is not ready to serve.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum HealthError {
-    /// `--metrics` is not set, so the address of the node's metrics is unknown.
-    #[error(
-        "--metrics is not set: a node's health is read from its metrics; start the node with --metrics 127.0.0.1:9400 and run health with the same settings"
-    )]
-    NoMetrics,
-    /// No program answers at the address.
-    #[error("no node answers at {address} (--metrics): {error}")]
-    Unreachable {
-        /// Address on which the node should serve its metrics over HTTP.
-        address: SocketAddr,
-        /// Error of the system.
-        error: io::Error,
-    },
-    /// Another program answers at the address.
-    #[error("{0} (--metrics) answers, but is not a node")]
-    NoNode(SocketAddr),
-    /// The node reports that it is not ready.
-    #[error("the node is not ready to serve; its log states the reason")]
-    Unwell,
-}
-
-impl HealthError {
-    /// Returns the exit code of the program.
-    pub(crate) const fn exit_code(&self) -> u8 {
-        match self {
-            Self::NoMetrics => 2,
-            Self::Unreachable { .. } | Self::NoNode(_) | Self::Unwell => 1,
-        }
-    }
-}
+#[error("{0}")]
+pub(crate) struct NotReady(String);
 
 /// Fails unless the node that serves its metrics at this address is ready to serve samples.
-pub(crate) fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
-    let mut address = address.ok_or(HealthError::NoMetrics)?;
+pub(crate) fn health(address: Option<SocketAddr>) -> anyhow::Result<()> {
+    let mut address = address.context(
+        "--metrics is not set: a node's health is read from its metrics; start the node with --metrics 127.0.0.1:9400 and run health with the same settings",
+    )?;
     // A node that listens on all addresses also listens on loopback.
     match address.ip() {
         ip if !ip.is_unspecified() => {}
         IpAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(_) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
     }
-    let page = page(address).map_err(|error| HealthError::Unreachable { address, error })?;
+    let silent = |error| NotReady(format!("no node answers at {address} (--metrics): {error}"));
+    let page = page(address).map_err(silent)?;
     // A node has no metric of its condition before its engines are ready.
     let is_page = page.starts_with(b"HTTP/1.1 200 ");
     let page = String::from_utf8_lossy(&page);
     let mut values = page.lines().filter_map(|line| line.strip_prefix(WELL.name));
-    match values.next().map(str::trim) {
-        Some("1") => Ok(()),
-        _ if is_page => Err(HealthError::Unwell),
-        _ => Err(HealthError::NoNode(address)),
-    }
+    let why = match values.next().map(str::trim) {
+        Some("1") => return Ok(()),
+        _ if is_page => "the node is not ready to serve; its log states the reason".into(),
+        _ => format!("{address} (--metrics) answers, but is not a node"),
+    };
+    Err(NotReady(why).into())
 }
 
 fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
@@ -106,7 +82,7 @@ mod tests {
     use super::*;
 
     /// Returns the outcome of [`health`] for a server that sends this answer.
-    fn found(answer: &'static str) -> Result<(), HealthError> {
+    fn found(answer: &'static str) -> anyhow::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut address = listener.local_addr().unwrap();
         address.set_ip(Ipv4Addr::UNSPECIFIED.into());
@@ -122,6 +98,10 @@ mod tests {
         found
     }
 
+    fn why(found: anyhow::Result<()>) -> String {
+        found.unwrap_err().downcast::<NotReady>().unwrap().0
+    }
+
     #[test]
     fn only_a_node_that_says_so_is_well() {
         let page = "HTTP/1.1 200 OK\r\n\r\n# TYPE netdiv_well gauge\nnetdiv_well 1\n";
@@ -131,10 +111,10 @@ mod tests {
             "HTTP/1.1 200 OK\r\n\r\nnetdiv_samples_received_total 0\n",
             "HTTP/1.1 200 OK\r\n\r\n",
         ] {
-            assert!(matches!(found(answer), Err(HealthError::Unwell)), "{answer}");
+            assert!(why(found(answer)).contains("is not ready to serve"), "{answer}");
         }
         for answer in ["", "HTTP/1.1 404 Not Found\r\n\r\n", "220 mail ESMTP\r\n"] {
-            assert!(matches!(found(answer), Err(HealthError::NoNode(_))), "{answer}");
+            assert!(why(found(answer)).contains("is not a node"), "{answer}");
         }
     }
 
@@ -156,7 +136,7 @@ mod tests {
     #[test]
     fn a_missing_listener_is_named() {
         let closed = "127.0.0.1:1".parse().unwrap();
-        assert!(matches!(health(Some(closed)), Err(HealthError::Unreachable { .. })));
-        assert!(matches!(health(None), Err(HealthError::NoMetrics)));
+        assert!(why(health(Some(closed))).contains("no node answers at 127.0.0.1:1"));
+        assert!(!health(None).unwrap_err().is::<NotReady>());
     }
 }
