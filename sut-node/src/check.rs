@@ -26,7 +26,7 @@ mod tests {
     use crate::settings::args::Args;
 
     fn refused(settings: serde_json::Value) -> Option<String> {
-        let args: Args = serde_json::from_value(settings).unwrap();
+        let args = Args::of(&toml::to_string(&settings).unwrap());
         check(&args.resolve().unwrap()).err().map(|error| error.to_string())
     }
 

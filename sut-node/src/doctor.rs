@@ -79,8 +79,7 @@ mod tests {
     use crate::Args;
 
     fn needs_of(text: &str) -> Needs {
-        let args: Args = toml::from_str(text).unwrap();
-        needs(&args.without_model().resolve().unwrap())
+        needs(&Args::of(text).without_model().resolve().unwrap())
     }
 
     #[test]
@@ -99,12 +98,6 @@ mod tests {
         assert_eq!(small.all - small.least, 64 << 20);
         assert!(memory(both).least > small.least);
         // Without a model, settings of a model are still invalid.
-        assert!(
-            toml::from_str::<Args>("postprocess = 'top1'")
-                .unwrap()
-                .without_model()
-                .resolve()
-                .is_err()
-        );
+        assert!(Args::of("postprocess = 'none'").without_model().resolve().is_err());
     }
 }

@@ -10,12 +10,12 @@ use netdiv_contract::{
     v1::Tokens,
 };
 use netdiv_dataset as dataset;
-use sut_node::InProcess;
+use netdiv_node_common::process::parse_keys;
+use sut_node::{Args, InProcess};
 
 /// Returns the responses of the same engine and model without a network.
 fn answers_without_network() -> Vec<Bytes> {
-    let args: sut_node::Args =
-        serde_json::from_value(serde_json::json!({"model": "digits"})).expect("settings");
+    let args: Args = parse_keys(["--model", "digits"]).expect("settings");
     let config = args.resolve().expect("they are valid");
     let (sender, replies) = mpsc::channel();
     let node = InProcess::start(&config, Tokens::Whole, move |answers| {

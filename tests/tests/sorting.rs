@@ -10,6 +10,7 @@ use netdiv_contract::{
     v1::{InferResponse, Part, Tokens},
 };
 use netdiv_dataset::{Sample, Tensor, write_ids};
+use netdiv_node_common::process::parse_keys;
 use serde_json::Value;
 use sut_node::{Args, InProcess};
 
@@ -188,9 +189,8 @@ fn a_model_that_is_not_as_described_is_no_node() {
 
 /// Returns all messages of the response to one prompt.
 fn messages(wanted: Tokens, prompt: &[i32]) -> Vec<InferResponse> {
-    let args: Args =
-        serde_json::from_str(r#"{"engine": "decoder", "model": "sorting", "threads": 1}"#)
-            .expect("keys");
+    let keys = ["--engine", "decoder", "--model", "sorting", "--threads", "1"];
+    let args: Args = parse_keys(keys).expect("keys");
     let (answered, answers) = mpsc::sync_channel(100);
     let node = InProcess::start(&args.resolve().expect("they fit"), wanted, move |replies| {
         replies.into_iter().for_each(|reply| answered.send(reply).expect("the test listens"));

@@ -6,7 +6,7 @@ use std::{thread, time::Duration};
 use bytes::Bytes;
 use netdiv_contract::limits;
 use netdiv_node_common::process::{ByteCount, TimeSpan};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     engine::{
@@ -24,18 +24,18 @@ use crate::{
 };
 
 /// Keys of the engine `echo`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Answers")]
 pub struct EchoArgs {
-    /// Bytes of each response; 0 for the sample's own bytes [default: 8]
-    #[arg(long, value_name = "BYTES", hide_short_help = true)]
-    pub echo_answer_bytes: Option<ByteCount>,
-    /// Time of each batch [default: 0s]
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
-    pub echo_batch: Option<TimeSpan>,
-    /// Additional time of each sample in a batch [default: 0s]
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
-    pub echo_sample: Option<TimeSpan>,
+    /// Bytes of each response; 0 for the sample's own bytes
+    #[arg(long, value_name = "BYTES", default_value = "8", hide_short_help = true)]
+    pub echo_answer_bytes: ByteCount,
+    /// Time of each batch
+    #[arg(long, value_name = "TIME", default_value = "0s", hide_short_help = true)]
+    pub echo_batch: TimeSpan,
+    /// Additional time of each sample in a batch
+    #[arg(long, value_name = "TIME", default_value = "0s", hide_short_help = true)]
+    pub echo_sample: TimeSpan,
 }
 
 /// Settings of the engine `echo`, which responds without a model, in batches that take a set time.
@@ -56,10 +56,10 @@ impl EchoConfig {
     pub(super) const KEYS: &[&str] = &["batch_timeout"];
 
     pub(super) fn resolve(keys: &EchoArgs, _: &mut Given<'_>) -> anyhow::Result<Self> {
-        let time = |key, given| time(key, given, TimeSpan::ZERO, TimeSpan::ZERO);
+        let time = |key, given| time(key, given, TimeSpan::ZERO);
         let most = limits::MAX_PAYLOAD_BYTES;
         Ok(Self {
-            answer_bytes: bytes("echo-answer-bytes", keys.echo_answer_bytes, 8, 0..=most)?,
+            answer_bytes: bytes("echo-answer-bytes", keys.echo_answer_bytes, 0..=most)?,
             per_batch: time("echo-batch", keys.echo_batch)?,
             per_sample: time("echo-sample", keys.echo_sample)?,
         })

@@ -8,6 +8,7 @@
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
+    iter,
     path::PathBuf,
     str::FromStr,
     sync::{Arc, LazyLock},
@@ -18,8 +19,11 @@ use clap::{
     Arg, Args as _, Command, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use netdiv_node_common::{process::TimeSpan, words::did_you_mean};
-use serde::{Deserialize, Serialize};
+use netdiv_node_common::{
+    process::{TimeSpan, parse_keys},
+    words::did_you_mean,
+};
+use serde::Serialize;
 
 use crate::{
     engine::{
@@ -55,7 +59,7 @@ macro_rules! engines {
         }
 
         /// Keys of the engines.
-        #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+        #[derive(Debug, Clone, clap::Args, Serialize)]
         #[command(next_help_heading = "Engine", mut_args = with_engines)]
         pub struct EngineArgs {
             /// Engine that runs the model, or the file of a plug-in [default: onnx]
@@ -137,8 +141,8 @@ engines! {
 }
 
 /// Engine as the operator names it: by its name, or by the file of a plug-in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub enum EngineChoice {
     /// A built-in engine.
     Word(EngineName),
@@ -180,12 +184,12 @@ impl EngineArgs {
         Ok((config, given.batching.resolve(max_batch, timeout)?, given.longest_output))
     }
 
-    /// Fails if a key is set that only other engines have.
+    /// Fails if a key that only other engines have is set to another value than its default.
     fn check_keys(&self, name: EngineName) -> anyhow::Result<()> {
-        let given = serde_json::to_value(self)
-            .map_err(|error| anyhow::anyhow!("the options cannot be read: {error}"))?;
+        let defaults: Self = parse_keys(iter::empty::<&str>())?;
+        let (given, defaults) = (serde_json::to_value(self)?, serde_json::to_value(defaults)?);
         let given = given.as_object().into_iter().flatten();
-        for (key, _) in given.filter(|(_, value)| !value.is_null()) {
+        for (key, _) in given.filter(|(key, value)| defaults.get(key) != Some(*value)) {
             let engines = engines_of(key);
             ensure!(
                 engines.is_empty() || engines.contains(&name),
@@ -307,14 +311,6 @@ fn named_otherwise(text: &str) -> Option<&'static str> {
         }
         _ => return None,
     })
-}
-
-impl TryFrom<String> for EngineChoice {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
 }
 
 impl From<EngineChoice> for String {

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use netdiv_contract::layout::{self, DataType, InputLayout, Tensor, TensorSpec};
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     engine::{
@@ -27,20 +27,19 @@ use crate::{
 };
 
 /// Keys of the engine `onnx`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Model in ONNX format")]
 pub struct OnnxArgs {
-    /// Conversion of the model's first output to a response [default: top1]
-    #[arg(long)]
-    pub postprocess: Option<Postprocess>,
+    /// Conversion of the model's first output to a response
+    #[arg(long, default_value = "top1")]
+    pub postprocess: Postprocess,
 }
 
 /// Conversion of a model's first output to the response of a sample.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Postprocess {
     /// Index of the largest element, as int32
-    #[default]
     Top1,
     /// Bytes of the elements, unchanged
     None,
@@ -66,7 +65,7 @@ impl OnnxConfig {
         given.default_batching = (32, MILLISECOND);
         Ok(Self {
             model: given.model_or(netdiv_dataset::DIGITS)?.map(Into::into),
-            postprocess: keys.postprocess.unwrap_or_default(),
+            postprocess: keys.postprocess,
             threads: given.threads()?,
         })
     }

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{bail, ensure};
 use netdiv_dataset::{DIGITS, SORTING};
 use netdiv_node_common::{process::TimeSpan, sanitise::sanitise, words::Scenario};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     engine::remote::server_settings::ServersArgs,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Keys that several engines have. The help lists a key with its engines.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Model")]
 pub struct SharedArgs {
     /// File of the model, or of its description, depending on the engine; or digits (onnx), sorting
@@ -129,7 +129,8 @@ impl<'a> Given<'a> {
 
     /// Returns the maximum time to wait for an engine that is still loading.
     pub(super) fn start_timeout(&self, default: TimeSpan) -> anyhow::Result<Duration> {
-        limit("engine-start-timeout", self.shared.engine_start_timeout, default, TimeSpan::ZERO)
+        let given = self.shared.engine_start_timeout.unwrap_or(default);
+        limit("engine-start-timeout", given, TimeSpan::ZERO)
     }
 }
 

@@ -26,39 +26,25 @@ fn outside<N: Display>(key: &str, value: &dyn Display, range: &RangeInclusive<N>
     format!("--{key} {value}: must be from {} to {}", range.start(), range.end())
 }
 
-/// Returns the number of bytes `given`, or the default if it is missing. Fails if the number is out
-/// of the range.
-pub(crate) fn bytes<N: PartialOrd + Display + Copy + TryFrom<u64>>(
+/// Returns the number of bytes. Fails if it is out of the range.
+pub(crate) fn bytes<N: PartialOrd + Display + TryFrom<u64>>(
     key: &str,
-    given: Option<ByteCount>,
-    default: N,
+    given: ByteCount,
     range: RangeInclusive<N>,
 ) -> anyhow::Result<N> {
-    let Some(given) = given else { return within(key, default, range) };
     let bytes = N::try_from(given.bytes()).ok().filter(|bytes| range.contains(bytes));
     bytes.with_context(|| outside(key, &given, &range))
 }
 
-/// Returns the time `given`, or the default if it is missing. Fails if the time is shorter than
-/// `least` or longer than a day.
-pub(crate) fn time(
-    key: &str,
-    given: Option<TimeSpan>,
-    default: TimeSpan,
-    least: TimeSpan,
-) -> anyhow::Result<Duration> {
-    within(key, given.unwrap_or(default), least..=MAX_TIME).map(TimeSpan::duration)
+/// Returns the time. Fails if it is shorter than `least` or longer than a day.
+pub(crate) fn time(key: &str, given: TimeSpan, least: TimeSpan) -> anyhow::Result<Duration> {
+    within(key, given, least..=MAX_TIME).map(TimeSpan::duration)
 }
 
 /// Like [`time`], but also fails if the time is not a whole number of milliseconds.
-pub(crate) fn limit(
-    key: &str,
-    given: Option<TimeSpan>,
-    default: TimeSpan,
-    least: TimeSpan,
-) -> anyhow::Result<Duration> {
-    let time = time(key, given, default, least)?;
+pub(crate) fn limit(key: &str, given: TimeSpan, least: TimeSpan) -> anyhow::Result<Duration> {
+    let time = time(key, given, least)?;
     let is_whole = time.subsec_micros().is_multiple_of(1000);
-    ensure!(is_whole, "--{key} {}: must be whole milliseconds", given.unwrap_or(default));
+    ensure!(is_whole, "--{key} {given}: must be whole milliseconds");
     Ok(time)
 }

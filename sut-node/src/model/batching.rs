@@ -102,11 +102,11 @@ impl BatchingArgs {
         };
         Ok(Batching {
             max_batch: within("max-batch", self.max_batch.unwrap_or(max_batch), 1..=MAX_BATCH)?,
-            timeout: time("batch-timeout", self.batch_timeout, timeout, TimeSpan::ZERO)?,
+            timeout: time("batch-timeout", self.batch_timeout.unwrap_or(timeout), TimeSpan::ZERO)?,
             max_tokens: at_least_one("max-batch-tokens", self.max_batch_tokens)?,
             max_bytes: self
                 .max_batch_bytes
-                .map(|given| bytes("max-batch-bytes", Some(given), 1, 1..=usize::MAX))
+                .map(|given| bytes("max-batch-bytes", given, 1..=usize::MAX))
                 .transpose()?,
             buckets: steps("buckets", self.buckets.as_deref())?,
         })

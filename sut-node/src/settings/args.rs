@@ -10,7 +10,7 @@ use netdiv_node_common::{
     sanitise::sanitise,
 };
 use netdiv_transport::discovery;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     engine::{
@@ -33,7 +33,7 @@ const BATCHING: &str = "Batching";
 const ADMISSION: &str = "Admission";
 
 /// Keys of a node. Each is also a key of the settings file, with underscores.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 pub struct Args {
     /// Keys of the network.
     #[command(flatten)]
@@ -50,31 +50,34 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub engine: EngineArgs,
-    /// Number of engine instances on each device, with separate batches [default: 1]
-    #[arg(long, value_name = "N", help_heading = BATCHING)]
-    pub instances: Option<usize>,
+    /// Number of engine instances on each device, with separate batches
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = BATCHING)]
+    pub instances: usize,
     /// Maximum number of samples in flight [default: 4 batches for each instance]
     ///
     /// The node stops reading its streams at this limit.
     #[arg(long, value_name = "SAMPLES", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_samples: Option<u32>,
-    /// Maximum number of payload bytes in flight [default: 256MiB]
+    /// Maximum number of payload bytes in flight
     ///
     /// The node stops reading its streams at this limit.
     #[arg(long, value_name = "BYTES", help_heading = ADMISSION, hide_short_help = true)]
-    pub max_in_flight_bytes: Option<ByteCount>,
+    #[arg(default_value = format!("{}MiB", limits::DEFAULT_IN_FLIGHT_BYTES >> 20))]
+    pub max_in_flight_bytes: ByteCount,
     /// Maximum number of tokens in flight, for engines of tokens [default: any]
     ///
     /// The node stops reading its streams at this limit. Each sample counts with its own tokens and
     /// the longest output. Do not set more than the engines hold at once.
     #[arg(long, value_name = "TOKENS", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_tokens: Option<u32>,
-    /// Maximum size of a sample's payload [default: 64MiB]
+    /// Maximum size of a sample's payload
     #[arg(long, value_name = "BYTES", help_heading = ADMISSION)]
-    pub max_payload_bytes: Option<ByteCount>,
-    /// Encoding of responses [default: none]
+    #[arg(default_value = format!("{}MiB", limits::DEFAULT_PAYLOAD_BYTES >> 20))]
+    pub max_payload_bytes: ByteCount,
+    /// Encoding of responses
     #[arg(long, value_name = "ENCODING", hide_short_help = true, help_heading = NODE)]
-    pub response_encoding: Option<Encoding>,
+    #[arg(default_value_t = Encoding::None)]
+    pub response_encoding: Encoding,
     /// Number of I/O threads, which serve connections [default: 1 for every 4 cores]
     #[arg(long, value_name = "N", hide_short_help = true, help_heading = NODE)]
     pub io_threads: Option<usize>,
@@ -98,12 +101,15 @@ pub struct Args {
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT", help_heading = NODE)]
     pub metrics: Option<String>,
-    /// Maximum time of an engine in a batch before the node is unwell [default: 45s]
+    /// Maximum time of an engine in a batch before the node is unwell
+    // A LoadGen node removes a node that has not answered for 60 s, and the reason must be reported
+    // before that.
     #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = NODE)]
-    pub engine_timeout: Option<TimeSpan>,
-    /// Maximum time that a shutdown waits for samples in flight [default: 5s]
-    #[arg(long, value_name = "TIME", help_heading = NODE)]
-    pub drain_timeout: Option<TimeSpan>,
+    #[arg(default_value = "45s")]
+    pub engine_timeout: TimeSpan,
+    /// Maximum time that a shutdown waits for samples in flight
+    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = NODE)]
+    pub drain_timeout: TimeSpan,
 }
 
 impl Keys for Args {
@@ -115,13 +121,6 @@ impl Keys for Args {
         ("fabric_peers", discovery::with_files),
     ];
 }
-
-/// Default of `--engine-timeout`, the maximum time that an engine spends on a batch. A LoadGen node
-/// removes a node that has not answered for 60 s, and the reason must be reported before that.
-const ENGINE_TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
-
-/// Default of `--drain-timeout`, the maximum time that a shutdown waits for samples in flight.
-const DRAIN_TIMEOUT: TimeSpan = TimeSpan::from_millis(5000);
 
 impl Args {
     /// Returns the address on which the node serves its metrics over HTTP; `None` if it does not
@@ -160,19 +159,15 @@ impl Args {
         netdiv_node_common::process::check_cores(&pin)
             .map_err(|why| anyhow::anyhow!("--pin: {why}"))?;
         let metrics = self.metrics_address()?;
-        let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
+        let instances = within("instances", self.instances, 1..=MAX_THREADS)?;
         let (engine, batching, longest_output) =
             self.engine.resolve(cores, instances, runs_code)?;
         let insecure = self.network.insecure.unwrap_or(false);
         let has_model = !matches!(engine, EngineConfig::None(_));
         let fabric_peers = self.fabric.resolve(insecure, has_model)?;
         let max_in_flight_tokens = token_room(self.max_in_flight_tokens, longest_output)?;
-        let max_payload_bytes = bytes(
-            "max-payload-bytes",
-            self.max_payload_bytes,
-            limits::DEFAULT_PAYLOAD_BYTES,
-            1..=limits::MAX_PAYLOAD_BYTES,
-        )?;
+        let max_payload_bytes =
+            bytes("max-payload-bytes", self.max_payload_bytes, 1..=limits::MAX_PAYLOAD_BYTES)?;
         let port = network.listen.port();
         ensure!(
             port != 0 || self.name.is_some(),
@@ -189,12 +184,11 @@ impl Args {
             max_in_flight_bytes: bytes(
                 "max-in-flight-bytes",
                 self.max_in_flight_bytes,
-                limits::DEFAULT_IN_FLIGHT_BYTES,
                 1..=u32::MAX,
             )?,
             max_in_flight_tokens,
             max_payload_bytes,
-            response_encoding: self.response_encoding.unwrap_or(Encoding::None),
+            response_encoding: self.response_encoding,
             io_threads: within(
                 "io-threads",
                 self.io_threads.unwrap_or(cores.div_ceil(4)),
@@ -202,18 +196,8 @@ impl Args {
             )?,
             pin,
             busy_poll: self.busy_poll.unwrap_or(false),
-            engine_timeout: limit(
-                "engine-timeout",
-                self.engine_timeout,
-                ENGINE_TIMEOUT,
-                MILLISECOND,
-            )?,
-            drain_timeout: limit(
-                "drain-timeout",
-                self.drain_timeout,
-                DRAIN_TIMEOUT,
-                TimeSpan::ZERO,
-            )?,
+            engine_timeout: limit("engine-timeout", self.engine_timeout, MILLISECOND)?,
+            drain_timeout: limit("drain-timeout", self.drain_timeout, TimeSpan::ZERO)?,
             batching,
             max_connections: network.max_connections,
         };
@@ -237,6 +221,17 @@ fn token_room(most: Option<u32>, longest_output: Option<u32>) -> anyhow::Result<
 fn host_name() -> String {
     let name = netdiv_node_common::resources::kernel::try_read("/proc/sys/kernel/hostname");
     name.map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+impl Args {
+    /// Reads the text of a settings file.
+    pub(crate) fn of(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("node.toml");
+        std::fs::write(&file, text).unwrap();
+        netdiv_node_common::process::read_settings(&file).unwrap()
+    }
 }
 
 #[cfg(test)]

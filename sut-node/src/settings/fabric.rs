@@ -8,10 +8,10 @@ use netdiv_transport::{
     discovery::{Nodes, PORT},
     security::{ClientTls, TlsFiles, Token, is_loopback},
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Keys for measuring the network to other nodes.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
 #[command(next_help_heading = "Measuring the network to other nodes")]
 pub struct FabricArgs {
     /// Nodes that this node may dial for `loadgen-node fabric --matrix` [default: none]

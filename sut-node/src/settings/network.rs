@@ -10,7 +10,7 @@ use netdiv_transport::{
     security::{ServerTls, ServerToken, TlsFiles},
     socket_address,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::ground::{
     range::{bytes, within},
@@ -21,18 +21,18 @@ use crate::ground::{
 const SECURITY: &str = "Security";
 
 /// Keys of the node's network.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// Address to listen on [default: 127.0.0.1:50051]
+    /// Address to listen on
     ///
     /// gRPC uses the TCP port, QUIC the UDP port of that number. A link-local address needs its
     /// interface after a %: [fe80::1%eth0]:50051.
-    #[arg(long, value_name = "IP:PORT")]
-    pub listen: Option<String>,
-    /// Transports to serve [default: both]
-    #[arg(long, value_name = "TRANSPORT")]
-    pub transport: Option<Transports>,
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:50051")]
+    pub listen: String,
+    /// Transports to serve
+    #[arg(long, value_name = "TRANSPORT", default_value = "both")]
+    pub transport: Transports,
     /// The node's certificate and its chain, in PEM
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_certificate: Option<PathBuf>,
@@ -50,14 +50,16 @@ pub struct NetworkArgs {
     /// gRPC is then in plaintext. QUIC is encrypted, but does not prove the identity of the node.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = SECURITY)]
     pub insecure: Option<bool>,
-    /// Bytes that a client may send on a stream before they are read [default: 64MiB]
+    /// Bytes that a client may send on a stream before they are read
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
-    pub receive_window_bytes: Option<ByteCount>,
-    /// Maximum number of client connections, over both transports [default: 64]
+    #[arg(default_value = format!("{}MiB", limits::STREAM_WINDOW_BYTES >> 20))]
+    pub receive_window_bytes: ByteCount,
+    /// Maximum number of client connections, over both transports
     ///
     /// The node refuses further connections.
-    #[arg(long, value_name = "CONNECTIONS", hide_short_help = true)]
-    pub max_connections: Option<u32>,
+    // Each connection may hold bytes that are not admitted yet, as many as its receive window allows.
+    #[arg(long, value_name = "CONNECTIONS", default_value_t = 64, hide_short_help = true)]
+    pub max_connections: u32,
     /// QUIC: maximum UDP payload to try [default: 1452; on loopback 65000]
     ///
     /// Above 6550 there is no segmentation offload.
@@ -66,7 +68,7 @@ pub struct NetworkArgs {
 }
 
 /// Transports that a node serves.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transports {
     /// Only gRPC
@@ -74,7 +76,6 @@ pub enum Transports {
     /// Only QUIC
     Quic,
     /// Both, on ports with the same number
-    #[default]
     Both,
 }
 
@@ -88,10 +89,6 @@ impl Transports {
         }
     }
 }
-
-/// Default maximum number of connections. Each connection may hold bytes that are not admitted yet,
-/// as many as its receive window allows.
-const CONNECTIONS: u32 = 64;
 
 /// Upper limit of the maximum number of connections. A process can rarely have more files open.
 const MOST_CONNECTIONS: u32 = 1 << 16;
@@ -123,7 +120,7 @@ pub struct Network {
 impl NetworkArgs {
     /// Checks the settings, reads the files and fills in the defaults.
     pub(crate) fn resolve(&self) -> anyhow::Result<Network> {
-        let listen = address("listen", self.listen.as_deref().unwrap_or("127.0.0.1:50051"))?;
+        let listen = address("listen", &self.listen)?;
         let files = TlsFiles {
             ca: self.tls_client_ca.clone(),
             certificate: self.tls_certificate.clone(),
@@ -144,20 +141,16 @@ impl NetworkArgs {
         };
         Ok(Network {
             listen,
-            transports: self.transport.unwrap_or_default(),
+            transports: self.transport,
             tls,
             token: self.token_file.clone().map(ServerToken::load).transpose()?.map(Arc::new),
             receive_window_bytes: bytes(
                 "receive-window-bytes",
                 self.receive_window_bytes,
-                limits::STREAM_WINDOW_BYTES,
                 limits::WINDOW_BYTES,
             )?,
-            max_connections: within(
-                "max-connections",
-                self.max_connections.unwrap_or(CONNECTIONS),
-                1..=MOST_CONNECTIONS,
-            )? as usize,
+            max_connections: within("max-connections", self.max_connections, 1..=MOST_CONNECTIONS)?
+                as usize,
             quic_mtu: self
                 .quic_mtu
                 .map(|mtu| within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES))
@@ -172,6 +165,8 @@ pub(crate) fn address(key: &str, text: &str) -> anyhow::Result<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use netdiv_node_common::process::parse_keys;
+
     use super::*;
 
     #[test]
@@ -188,11 +183,7 @@ mod tests {
     #[test]
     fn a_node_listens_on_an_address_of_one_link() {
         let listen = |text: &str| {
-            let given = NetworkArgs {
-                listen: Some(text.into()),
-                insecure: Some(true),
-                ..NetworkArgs::default()
-            };
+            let given: NetworkArgs = parse_keys(["--listen", text, "--insecure"]).unwrap();
             given.resolve().map(|network| network.listen).map_err(|error| error.to_string())
         };
         let found = listen("[fe80::1%lo]:7").unwrap();
@@ -203,8 +194,7 @@ mod tests {
         ] {
             assert_eq!(listen(text).unwrap_err(), why);
         }
-        let mapped = Some("[::ffff:127.0.0.1]:7".into());
-        let mapped = NetworkArgs { listen: mapped, ..NetworkArgs::default() };
+        let mapped: NetworkArgs = parse_keys(["--listen", "[::ffff:127.0.0.1]:7"]).unwrap();
         assert!(mapped.resolve().is_ok(), "it is on this machine");
     }
 }

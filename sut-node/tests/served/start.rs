@@ -211,7 +211,7 @@ pub(super) fn answers_through(engine: &str, url: &str) -> Option<EngineFacts> {
         model.display(),
         token.display()
     );
-    let args: Args = toml::from_str(&text).unwrap();
+    let args = Args::of(&text);
     let config = args.resolve().unwrap();
     let announced = try_engine(&config).unwrap();
     let start = format!("engine: {engine}\nservers: {url}\nmodel: tiny\nsha256: not stated in");

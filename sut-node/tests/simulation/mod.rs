@@ -39,7 +39,6 @@ use self::{
 };
 use crate::{
     batching::{batcher::BatchLimits, queue::BatchQueue},
-    engine::list::{EngineArgs, EngineChoice, EngineName},
     ground::{clock::Clock, condition::Condition},
     intake::{evidence::Evidence, node_state::NodeState, service::Service},
     model::{identity::Model, token_limits::TokenLimits},
@@ -328,9 +327,7 @@ impl Simulation {
 }
 
 fn config() -> Config {
-    let engine =
-        EngineArgs { engine: Some(EngineChoice::Word(EngineName::Echo)), ..EngineArgs::default() };
-    Args { engine, ..Args::default() }.resolve().unwrap()
+    Args::of("engine = 'echo'").resolve().unwrap()
 }
 
 #[test]

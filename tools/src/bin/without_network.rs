@@ -5,13 +5,13 @@ use std::{env, error::Error, sync::mpsc};
 
 use netdiv_contract::v1::{Status, Tokens};
 use netdiv_dataset::{self as dataset, Labels};
-use serde_json::json;
+use netdiv_node_common::process::{parse_keys, say};
 use sut_node::{Args, InProcess};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let name = env::args().nth(1).unwrap_or_else(|| dataset::DIGITS.into());
     let engine = if name == dataset::SORTING { "decoder" } else { "onnx" };
-    let args: Args = serde_json::from_value(json!({"engine": engine, "model": name}))?;
+    let args: Args = parse_keys(["--engine", engine, "--model", &name])?;
     let labels = Labels::of_dataset(&name)?.ok_or("choose a data set of the demo")?;
     let samples = dataset::open(&name)?;
     let (answered, answers) = mpsc::sync_channel(labels.count());
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (model, total) = (&node.model().name, labels.count());
     let percent = 100.0 * right as f64 / total as f64;
-    netdiv_node_common::process::say(format!(
+    say(format!(
         "{model} without a network\n  accuracy  {percent:.3} % {metric} ({right} of {total})"
     ))?;
     Ok(())

@@ -206,9 +206,7 @@ mod tests {
             shape: vec![800, 800, 3],
         };
         let layout = |tensors| InputLayout { tensors };
-        let engine = serde_json::from_str("{\"engine\": \"echo\", \"max_batch\": 64}");
-        let config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
-        let mut node = config.node;
+        let mut node = Args::of("engine = 'echo'\nmax_batch = 64").resolve().unwrap().node;
         // 256 MiB hold two batches of RetinaNet's 64 images. The third has to arrive while two are
         // in flight.
         let why = starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &node).unwrap();

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use netdiv_node_common::process::TimeSpan;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     engine::shared_args::{Given, some_threads},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Keys of plug-ins.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Plug-ins")]
 pub struct PluginArgs {
     /// Devices, as `sut-node devices` names them [default: all GPUs, or the CPU]

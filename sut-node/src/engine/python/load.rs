@@ -11,7 +11,7 @@ use netdiv_node_common::{
     resources::{files, remedy},
     words::EngineFacts,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tracing::info;
 
 use crate::{
@@ -36,12 +36,12 @@ use crate::{
 };
 
 /// Keys of the engine `python`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Python")]
 pub struct PythonArgs {
-    /// Interpreter, such as bin/python of a virtual environment [default: python3]
-    #[arg(long, value_name = "FILE")]
-    pub python: Option<PathBuf>,
+    /// Interpreter, such as bin/python of a virtual environment
+    #[arg(long, value_name = "FILE", default_value = "python3")]
+    pub python: PathBuf,
 }
 
 /// Settings of the engine `python`.
@@ -90,7 +90,7 @@ impl PythonConfig {
         let missing = "python needs --model, the file with the engine's class (docs/ENGINES.md)";
         let file = given.shared.model.as_deref().context(missing)?;
         let (threads, start_timeout) = (given.threads()?, given.start_timeout(START_TIMEOUT)?);
-        let python = keys.python.clone().unwrap_or_else(|| "python3".into());
+        let python = keys.python.clone();
         let declaration = if given.runs_code {
             declare(&python, file).map_err(anyhow::Error::msg)?
         } else {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use http::{HeaderValue, Uri, uri::PathAndQuery};
 use netdiv_node_common::process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::ground::{
     range::{MILLISECOND, limit},
@@ -18,7 +18,7 @@ use crate::ground::{
 };
 
 /// Keys of serving engines.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Serving engines")]
 pub struct ServersArgs {
     /// Addresses of the serving engines: `http://HOST:PORT` or `https://HOST:PORT`
@@ -35,9 +35,11 @@ pub struct ServersArgs {
     /// Required for https.
     #[arg(long, value_name = "FILE")]
     pub url_ca: Option<PathBuf>,
-    /// Maximum time without a token or a response before a sample fails [default: 45s]
-    #[arg(long, value_name = "TIME")]
-    pub url_timeout: Option<TimeSpan>,
+    /// Maximum time without a token or a response before a sample fails
+    // A LoadGen node removes a node that has not answered for 60 s, and the reason must be reported
+    // before that.
+    #[arg(long, value_name = "TIME", default_value = "45s")]
+    pub url_timeout: TimeSpan,
 }
 
 /// Scheme of URLs for HTTP/2 without TLS, which the client uses without negotiation (prior
@@ -87,10 +89,6 @@ impl fmt::Debug for ServersConfig {
     }
 }
 
-/// Default of [`ServersConfig::timeout`]. A LoadGen node removes a node that has not answered for
-/// 60 s, and the reason must be reported before that.
-const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
-
 /// Defaults of the maximum number of samples in flight in a serving engine, equal to vLLM's, and of
 /// the time that they wait for others.
 pub(crate) const SERVED_BATCHING: (usize, TimeSpan) = (256, TimeSpan::ZERO);
@@ -128,7 +126,7 @@ impl ServersArgs {
                 Some(ca) => ClientTls::trusting_authority(ca)?,
                 None => ClientTls::without_authority()?,
             },
-            timeout: limit("url-timeout", self.url_timeout, TIMEOUT, MILLISECOND)?,
+            timeout: limit("url-timeout", self.url_timeout, MILLISECOND)?,
             start_timeout,
         })
     }
@@ -191,7 +189,7 @@ mod tests {
                 "https needs --url-ca",
             ),
         ] {
-            let args: Args = toml::from_str(&format!("name = 'a'\n{text}")).unwrap();
+            let args = Args::of(&format!("name = 'a'\n{text}"));
             let error = args.resolve().unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         }

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use clap::ValueEnum;
 use netdiv_node_common::process::TimeSpan;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     engine::{
@@ -14,20 +14,19 @@ use crate::{
 };
 
 /// Keys of the engine `openai`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Serving engines over HTTP")]
 pub struct OpenaiArgs {
-    /// Serving engine at --url [default: vllm]
-    #[arg(long, value_name = "ENGINE")]
-    pub openai_dialect: Option<Dialect>,
+    /// Serving engine at --url
+    #[arg(long, value_name = "ENGINE", default_value = "vllm")]
+    pub openai_dialect: Dialect,
 }
 
 /// Serving engine, whose requests and responses have their own form.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
     /// vLLM, `/v1/completions`
-    #[default]
     Vllm,
     /// SGLang, `/generate`
     Sglang,
@@ -59,7 +58,7 @@ impl ServedConfig {
         keys: &OpenaiArgs,
         given: &mut Given<'_>,
     ) -> anyhow::Result<Self> {
-        let dialect = keys.openai_dialect.unwrap_or_default();
+        let dialect = keys.openai_dialect;
         let start_timeout = given.start_timeout(TimeSpan::ZERO)?;
         let servers = given.shared.servers.resolve(start_timeout, true)?;
         let model = served_model_file(given.shared.model.as_deref())?;

@@ -1,36 +1,39 @@
 //! Settings of the engine `tokens`, which responds token by token, without a model.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{iter, path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::ensure;
-use netdiv_node_common::{process::TimeSpan, resources::files};
-use serde::{Deserialize, Serialize};
+use netdiv_node_common::{
+    process::{TimeSpan, parse_keys},
+    resources::files,
+};
+use serde::Serialize;
 
 use crate::{engine::shared_args::Given, ground::range::within};
 
 /// Keys of the engine `tokens`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Outputs")]
 pub struct TokensArgs {
-    /// Time until the first token of an output [default: 0s]
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
-    pub tokens_ttft: Option<TimeSpan>,
-    /// Time of each further token [default: 0s]
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
-    pub tokens_tpot: Option<TimeSpan>,
-    /// Number of tokens of an output, or a range `MINIMUM-MAXIMUM` [default: 256]
+    /// Time until the first token of an output
+    #[arg(long, value_name = "TIME", default_value = "0s", hide_short_help = true)]
+    pub tokens_ttft: TimeSpan,
+    /// Time of each further token
+    #[arg(long, value_name = "TIME", default_value = "0s", hide_short_help = true)]
+    pub tokens_tpot: TimeSpan,
+    /// Number of tokens of an output, or a range `MINIMUM-MAXIMUM`
     ///
     /// The prompt determines the number within the range.
-    #[arg(long, value_name = "TOKENS", hide_short_help = true)]
-    pub tokens_output: Option<OutputLength>,
+    #[arg(long, value_name = "TOKENS", default_value = "256", hide_short_help = true)]
+    pub tokens_output: OutputLength,
     /// File with a line `TTFT_US,TPOT_US,TOKENS` for each kind of output
     ///
     /// The prompt determines the kind. Replaces --tokens-ttft, --tokens-tpot and --tokens-output.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub tokens_schedule: Option<PathBuf>,
-    /// Number of token ids, which start at 0 [default: 32000]
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    pub tokens_vocabulary: Option<u32>,
+    /// Number of token ids, which start at 0
+    #[arg(long, value_name = "N", default_value_t = 32_000, hide_short_help = true)]
+    pub tokens_vocabulary: u32,
 }
 
 /// Settings of the engine `tokens`, which responds token by token, without a model.
@@ -67,8 +70,8 @@ impl OutputKind {
 }
 
 /// Range of the number of tokens of an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "OutputLengthInput", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub struct OutputLength {
     /// Minimum number of tokens.
     pub min: u32,
@@ -106,25 +109,6 @@ impl FromStr for OutputLength {
     }
 }
 
-/// Range as a settings file states it: a number, or the text MINIMUM-MAXIMUM.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OutputLengthInput {
-    Number(u32),
-    Text(String),
-}
-
-impl TryFrom<OutputLengthInput> for OutputLength {
-    type Error = String;
-
-    fn try_from(written: OutputLengthInput) -> Result<Self, String> {
-        match written {
-            OutputLengthInput::Number(number) => number.to_string().parse(),
-            OutputLengthInput::Text(text) => text.parse(),
-        }
-    }
-}
-
 impl From<OutputLength> for String {
     fn from(OutputLength { min: least, max: most }: OutputLength) -> Self {
         if least == most { least.to_string() } else { format!("{least}-{most}") }
@@ -139,18 +123,19 @@ impl TokensConfig {
         keys: &TokensArgs,
         given: &mut Given<'_>,
     ) -> anyhow::Result<Self> {
-        let vocabulary = keys.tokens_vocabulary.unwrap_or(32_000);
-        within("tokens-vocabulary", vocabulary, MIN_VOCABULARY..=i32::MAX as u32)?;
+        let ids = MIN_VOCABULARY..=i32::MAX as u32;
+        let vocabulary = within("tokens-vocabulary", keys.tokens_vocabulary, ids)?;
         let outputs = match &keys.tokens_schedule {
             None => vec![OutputKind {
                 ttft_us: micros("tokens-ttft", keys.tokens_ttft)?,
                 tpot_us: micros("tokens-tpot", keys.tokens_tpot)?,
-                tokens: keys.tokens_output.unwrap_or(OutputLength { min: 256, max: 256 }),
+                tokens: keys.tokens_output,
             }],
             Some(path) => {
-                let TokensArgs { tokens_ttft, tokens_tpot, tokens_output, .. } = keys;
+                let replaced =
+                    |keys: &TokensArgs| (keys.tokens_ttft, keys.tokens_tpot, keys.tokens_output);
                 ensure!(
-                    tokens_ttft.or(*tokens_tpot).is_none() && tokens_output.is_none(),
+                    replaced(keys) == replaced(&parse_keys(iter::empty::<&str>())?),
                     "--tokens-schedule replaces --tokens-ttft, --tokens-tpot and --tokens-output; remove them"
                 );
                 let refused =
@@ -164,10 +149,8 @@ impl TokensConfig {
     }
 }
 
-/// Returns the time that a key states, in microseconds; 0 if the key is missing. Fails for more
-/// than an hour.
-fn micros(key: &str, given: Option<TimeSpan>) -> anyhow::Result<u64> {
-    let time = given.unwrap_or(TimeSpan::ZERO);
+/// Returns the time that a key states, in microseconds. Fails for more than an hour.
+fn micros(key: &str, time: TimeSpan) -> anyhow::Result<u64> {
     within(key, time, TimeSpan::ZERO..=TimeSpan::from_micros(LONGEST_US))?;
     Ok(u64::try_from(time.duration().as_micros()).unwrap_or(LONGEST_US))
 }

@@ -4,10 +4,7 @@ use clap::Args as _;
 use netdiv_contract::layout::DataType;
 
 use super::*;
-use netdiv_node_common::{
-    process::{ByteCount, TimeSpan},
-    words::PrefixCaching,
-};
+use netdiv_node_common::words::PrefixCaching;
 use netdiv_transport::security::make_certificates;
 
 use crate::{
@@ -137,7 +134,7 @@ fn published(folder: &Path, settings: &str) -> PublishedText {
     let settings = settings.replace("FOLDER", &folder.display().to_string());
     let mut table: toml::Table = toml::from_str(&settings).unwrap();
     table.entry("name").or_insert("a".into());
-    let args: Args = table.try_into().unwrap();
+    let args = Args::of(&toml::to_string(&table).unwrap());
     PublishedText::new(&args.resolve().unwrap(), None).unwrap()
 }
 
@@ -161,36 +158,6 @@ fn what_decides_the_answers_changes_the_text_and_nothing_else_does() {
     let command = Args::augment_args(clap::Command::new(""));
     let all: BTreeSet<_> = command.get_arguments().map(|key| key.get_id().to_string()).collect();
     assert_eq!(tried, all, "every key is tried");
-}
-
-#[test]
-fn the_defaults_that_the_help_names_are_in_force() {
-    let folder = folder();
-    let mut tried = 0;
-    for key in Args::augment_args(clap::Command::new("")).get_arguments() {
-        let help = key.get_help().map(ToString::to_string).unwrap_or_default();
-        let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
-        let default = match default {
-            Some(number) if number.parse::<u64>().is_ok() => number.to_owned(),
-            Some(unit) if is_unit(unit) => format!("'{unit}'"),
-            _ => continue,
-        };
-        let id = key.get_id().as_str();
-        let base = match id.split_once('_') {
-            Some(("tokens", _)) => TOKENS,
-            Some(("openai" | "url", _)) => OPENAI,
-            _ => ECHO,
-        };
-        let set = with(base, id, &default);
-        assert_eq!(published(folder.path(), &set), published(folder.path(), base), "{set}");
-        tried += 1;
-    }
-    assert!(tried > 12, "{tried} defaults are numbers, times or bytes");
-}
-
-/// Returns true if the text is a time or a number of bytes.
-fn is_unit(text: &str) -> bool {
-    text.parse::<TimeSpan>().is_ok() || text.parse::<ByteCount>().is_ok()
 }
 
 #[test]
@@ -242,11 +209,8 @@ fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
     assert_eq!(published(folder.path(), &elsewhere).text, text(&other));
     let two = OPENAI.replace("['", "['http://engine:8000', '");
     assert_ne!(published(folder.path(), &two).text, text(&other));
-    let args: Args = toml::from_str(&format!(
-        "name = 'a'\n{}",
-        OPENAI.replace("FOLDER", &folder.path().display().to_string())
-    ))
-    .unwrap();
+    let settings = OPENAI.replace("FOLDER", &folder.path().display().to_string());
+    let args = Args::of(&format!("name = 'a'\n{settings}"));
     let found = EngineFacts { prefix_caching: PrefixCaching::Off, context_tokens: None };
     let with = PublishedText::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
     assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
@@ -419,7 +383,7 @@ fn text_of_python(folder: &Path) -> String {
         threads: 3,
         model: PythonModel { declaration, manifest },
     };
-    let args: Args = toml::from_str("engine = 'echo'\nname = 'a'\nio_threads = 2").unwrap();
+    let args = Args::of("engine = 'echo'\nname = 'a'\nio_threads = 2");
     let engine = EngineConfig::Python(Arc::new(python));
     PublishedText::new(&Config { engine, ..args.resolve().unwrap() }, None).unwrap().text
 }
