@@ -158,15 +158,6 @@ fn every_fault_is_a_failure_with_its_name() {
             "status 503 Service Unavailable: Loading; the server asks for a pause of 0 s, tried 4 times",
         ),
         (
-            "busy until a date that is past",
-            refusal(
-                "503 Service Unavailable",
-                "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-                "Loading",
-            ),
-            "the server asks for a pause of 0 s, tried 4 times",
-        ),
-        (
             "busy for ever",
             refusal("503 Service Unavailable", "retry-after: 99999999999999999999\r\n", "Loading"),
             "s, tried 1 times",

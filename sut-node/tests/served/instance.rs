@@ -18,8 +18,7 @@ use crate::engine::{
         },
     },
     served::{
-        engine::{Served, served},
-        exchange::OpenAiExchange,
+        exchange::{OpenAiExchange, Served, served},
         settings::Dialect::Vllm,
     },
 };

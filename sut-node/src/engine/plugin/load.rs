@@ -1,25 +1,24 @@
-//! The engine `torch` and other plug-ins: loads those for models of tensors, and places the instances
-//! on devices.
+//! The engine `torch` and other plug-ins: loads the model, and places the instances on devices.
 
 use std::{iter, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
-use netdiv_plugin::PluginModelSettings;
+use netdiv_plugin::{InstanceRoom, PluginModelSettings, PluginTokenSettings};
 use tracing::{info, warn};
 
 use crate::{
     engine::{
         interface::{Engine, EngineKind},
         plugin::{
-            load_tokens::load_tokens,
             open::{Placement, check, open},
             run::PluginEngine,
-            settings::{PluginConfig, TensorPluginConfig},
+            settings::{PluginConfig, TensorPluginConfig, TokenPluginConfig},
+            tokens::{TokenEngine, cannot_start},
         },
-        settings::{EngineSettings, NodeSettings, check_model_file},
+        settings::{EngineSettings, NodeSettings, check_model_file, model_sha256},
         workload::{describe, workload},
     },
-    ground::error::EngineError,
+    ground::{error::EngineError, metrics},
     model::{identity::Model, workload::Workload},
 };
 
@@ -114,6 +113,57 @@ fn load(
     let (engine, framework) =
         (plugin.name().into(), format!("{} {}", plugin.name(), plugin.version()));
     Ok((Model { engine, framework, batch_sizes, ..model }, engines))
+}
+
+/// Like [`load`], for a language model.
+fn load_tokens(
+    settings: &TokenPluginConfig,
+    node: &NodeSettings,
+) -> Result<(Model, Vec<EngineKind>), EngineError> {
+    let (asked, served) = (&settings.model, &settings.model.served);
+    let sha256 = model_sha256(&asked.file)?;
+    if let Some(why) = served.weights_mismatch(&sha256, "manifest") {
+        return Err(EngineError::unsupported(asked.file.display(), why));
+    }
+    let (plugin, _) = open(&settings.file)?;
+    let places = Placement::choose(&plugin, &settings.devices, settings.threads, node.instances)?;
+    let mut all = InstanceRoom { slots: 0, cache_bytes: 0 };
+    let engines = places.fill(
+        |device, threads| {
+            let model = plugin.load_tokens(PluginTokenSettings {
+                path: asked.file.clone(),
+                device: device.into(),
+                precision: asked.precision,
+                threads,
+                vocabulary: served.vocabulary,
+                longest_prompt: served.max_input_tokens,
+                longest_output: served.max_tokens,
+                slots: asked.slots,
+                chunk: asked.chunk,
+                cache_bytes: u64::from(asked.cache_mib) << 20,
+                beams: asked.beams,
+                ends: served.eos.iter().map(|id| *id as i32).collect(),
+            });
+            model.map_err(|error| cannot_start(asked, error))
+        },
+        |device, model| {
+            let instance = model.open().map_err(|error| cannot_start(asked, error))?;
+            let InstanceRoom { slots, cache_bytes } = instance.room();
+            let (model, weights) = (&served.name, &asked.weights);
+            info!(device, model, weights, slots, cache_bytes, "loaded");
+            all.slots += slots;
+            all.cache_bytes = all.cache_bytes.saturating_add(cache_bytes);
+            let engine = TokenEngine::new(instance, asked.clone(), node.engine_timeout);
+            Ok(EngineKind::Streaming(Box::new(engine)))
+        },
+    )?;
+    metrics::token_room(all.slots, all.cache_bytes);
+    let model = Model {
+        framework: format!("{} {}", plugin.name(), plugin.version()),
+        sha256,
+        ..Model::of_language(plugin.name(), served)
+    };
+    Ok((model, engines))
 }
 
 /// Creates the workload (the pre- and post-processing of samples). Fails if the workload does not

@@ -2,7 +2,6 @@
 
 mod batch_waiter;
 mod load;
-mod load_tokens;
 pub(super) mod open;
 mod run;
 pub(crate) mod settings;

@@ -16,7 +16,7 @@ use crate::{
     engine::{
         remote::{reading::read, refusal::Refusal, token_receiver::TokenCollector},
         served::{
-            openai::{answer::EventResponse, dialect::api},
+            openai::{dialect::api, events::EventResponse},
             output::ServedOutput,
             settings::Dialect,
         },

@@ -1,32 +1,101 @@
-//! Exchange of one sample with a serving engine: its request, and its response as it arrives.
+//! Exchange of samples with serving engines: requests, and responses as they arrive. An instance
+//! answers each sample in a task.
 
-use std::sync::Arc;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tracing::warn;
 
 use crate::{
     engine::{
         remote::{
-            reading::read,
+            reading::{Parts as _, read},
             refusal::Refusal,
             retries::Retries,
-            servers::{Request, Server},
+            servers::{Request, Server, Servers},
+            tasks::{SampleHandler, SlotGuard, Tasks},
             token_receiver::{StallTimer, TokenReceiver},
         },
         served::{
             openai::{
-                answer,
                 client::{Content, OpenAiClient},
+                events::EventResponse,
             },
             output::{Remarks, ServedOutput},
             settings::ServedConfig,
         },
+        sink::Sink,
     },
     ground::error::EngineError,
+    model::{payload::Payload, workload::integers},
 };
 
+/// Maximum time to read the rest of a response that holds no more tokens.
+const TAIL_TIME: Duration = Duration::from_secs(1);
+
 /// Response of a server as it arrives.
-pub(super) type ServerResponse = answer::EventResponse<Content>;
+type ServerResponse = EventResponse<Content>;
+
+pub(super) type Served = Tasks<PromptHandler>;
+
+/// State that all samples of an instance share.
+pub(super) struct PromptHandler {
+    exchange: OpenAiExchange,
+    servers: Arc<Servers>,
+    /// Set once a warning about a partly computed prompt was logged.
+    has_warned: Arc<AtomicBool>,
+}
+
+/// Creates an instance for at most `most` samples in flight. All instances share `said`, which is
+/// set once a warning was logged.
+pub(super) fn served(
+    exchange: OpenAiExchange,
+    servers: Arc<Servers>,
+    most: usize,
+    said: Arc<AtomicBool>,
+) -> io::Result<Served> {
+    Tasks::new("served", most, || PromptHandler { exchange, servers, has_warned: said })
+}
+
+impl SampleHandler for PromptHandler {
+    async fn answer(&self, payload: Payload, mut sink: Sink, place: SlotGuard) {
+        let prompt = payload.tensors().first().map(|prompt| integers(prompt).collect());
+        let prompt: Vec<_> = prompt.unwrap_or_default();
+        match self.exchange.ask(|busy| self.servers.pick(busy), &prompt, &mut sink).await {
+            Err(error) => sink.finish_with(Err(error)),
+            Ok((remarks, mut rest)) => {
+                if let Some(cached @ 1..) = remarks.cached {
+                    sink.set_cached_tokens(cached);
+                    self.warn_of_caching(cached);
+                }
+                sink.end();
+                drop(place);
+                // The connection can be used again once the rest is read.
+                let read_up = async { while let Ok(Some(_)) = rest.next().await {} };
+                let _ = timeout(TAIL_TIME, read_up).await;
+            }
+        }
+    }
+}
+
+impl PromptHandler {
+    fn warn_of_caching(&self, cached: usize) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            let off = self.exchange.client.api.no_caching;
+            warn!(
+                cached,
+                "the server reused cached tokens of a prompt, which the division does not allow; required: {off}"
+            );
+        }
+    }
+}
 
 /// State that all requests of an instance share.
 pub(super) struct OpenAiExchange {

@@ -16,8 +16,7 @@ use crate::{
             start::{LOADING_HINT, wait_until_ready},
         },
         served::{
-            engine::served,
-            exchange::OpenAiExchange,
+            exchange::{OpenAiExchange, served},
             openai::client::OpenAiClient,
             probe::{ServedProbe, probe},
             settings::ServedConfig,

@@ -1,9 +1,9 @@
 //! Serving engines behind the node: a streaming request for each sample, with token ids in both
 //! directions.
 //!
-//! `load.rs` probes the servers once (`probe.rs`), then creates the instances (`engine.rs`). For
-//! each sample, `exchange.rs` sends a request to one of the servers (`remote/`), over HTTP with
-//! events (`openai/`). Each event becomes a chunk (`chunk.rs`). `output.rs` joins the chunks, and
+//! `load.rs` probes the servers once (`probe.rs`), then creates the instances. For each sample,
+//! `exchange.rs` sends a request to one of the servers (`remote/`), over HTTP with events
+//! (`openai/`). Each event becomes a chunk (`chunk.rs`). `output.rs` joins the chunks, and
 //! fails rather than return ids that may be wrong. A dialect is the form of requests and events of
 //! one product, such as vLLM.
 
@@ -11,7 +11,6 @@ mod chunk;
 mod connections;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod dry_run;
-mod engine;
 mod exchange;
 pub(super) mod load;
 mod openai;

@@ -1,9 +1,11 @@
 //! Sends requests over HTTP, and reads the head of each response, before its first event.
 
-use std::mem;
+use std::{mem, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme,
+};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
 use netdiv_node_common::words::PrefixCaching;
@@ -18,11 +20,10 @@ use crate::engine::{
     served::{
         connections::{Failure, Pool, fresh, kept, was_closed},
         openai::{
-            answer::EventResponse,
             connection_pool::{AnswerBody, ConnectionPool},
             dialect::{Api, Context, api},
+            events::EventResponse,
             fault::refusal,
-            retry_after::pause,
         },
         settings::ServedConfig,
     },
@@ -188,6 +189,19 @@ impl Pools {
     }
 }
 
+/// Returns the pause that a server asks for in the header `Retry-After`, in seconds. The maximum of
+/// several values counts. Invalid values are ignored.
+// NOTE: a date in place of seconds is ignored, too; no serving engine sends one.
+fn pause(headers: &HeaderMap) -> Option<Duration> {
+    let values = headers.get_all(header::RETRY_AFTER).into_iter();
+    let texts = values.filter_map(|value| value.to_str().ok()).map(str::trim);
+    let is_number =
+        |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // A number that overflows the type counts as its maximum.
+    let seconds = |text: &str| text.parse().unwrap_or(u64::MAX);
+    texts.filter(is_number).map(seconds).max().map(Duration::from_secs)
+}
+
 async fn text(response: Response<Content>, most_bytes: usize) -> Result<String, String> {
     let body = Limited::new(response.into_body(), most_bytes).collect().await;
     let bytes = body.map_err(|error| error.to_string())?.to_bytes();
@@ -199,4 +213,28 @@ async fn text(response: Response<Content>, most_bytes: usize) -> Result<String, 
 fn is_stream_of_events(content_type: &str) -> bool {
     let media_type = content_type.split(';').next().unwrap_or_default();
     media_type.trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_pause_in_seconds_counts_and_garbage_does_not() {
+        for (values, seconds) in [
+            (&["7"][..], Some(7)),
+            (&[" 7\t"], Some(7)),
+            (&["0"], Some(0)),
+            (&["99999999999999999999999"], Some(u64::MAX)),
+            (&["1", "soon", "3", "2"], Some(3)),
+            (&["", "soon", "-1", "+1", "1.5", "7 s", "0x7", "1, 2"], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::RETRY_AFTER, HeaderValue::from_static(value));
+            }
+            assert_eq!(pause(&headers).map(|time| time.as_secs()), seconds, "{values:?}");
+        }
+    }
 }

@@ -16,26 +16,34 @@ use futures_core::Stream as _;
 use http_body::Body;
 use sse_stream::SseByteStream;
 
-use crate::engine::{remote::refusal::causes, served::connections::Failure};
+use crate::engine::{
+    remote::{
+        reading::Parts,
+        refusal::{Refusal, causes},
+    },
+    served::{chunk::Chunk, connections::Failure, openai::dialect::Api},
+};
 
 /// Maximum number of bytes of an event: all ids of the longest output, and a long prompt's text.
 const MOST_BYTES: usize = 8 << 20;
 
-pub(crate) struct Events<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
+/// A response as it arrives. The server's dialect turns each event into a chunk.
+pub(crate) struct EventResponse<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
+    api: &'static Api,
     events: SseByteStream<BoundedBody<B>>,
     /// Number of bytes since the last event.
     bytes: Arc<AtomicUsize>,
 }
 
-impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
-    pub(crate) fn new(body: B) -> Self {
+impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> EventResponse<B> {
+    pub(crate) fn new(api: &'static Api, body: B) -> Self {
         let bytes = Arc::new(AtomicUsize::new(0));
         let events = SseByteStream::new(BoundedBody { body, bytes: bytes.clone() });
-        Self { events, bytes }
+        Self { api, events, bytes }
     }
 
     /// Returns the next event's data, or `None` at the end. Ignores a truncated event at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<String>, String> {
+    async fn next_event(&mut self) -> Result<Option<String>, String> {
         loop {
             let next = poll_fn(|cx| Pin::new(&mut self.events).poll_next(cx)).await;
             let Some(event) = next.transpose().map_err(|error| causes(&error))? else {
@@ -50,6 +58,18 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
                 (_, None) => {}
             }
         }
+    }
+}
+
+impl<B> Parts for EventResponse<B>
+where
+    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send,
+{
+    type Part = Chunk;
+
+    async fn next(&mut self) -> Result<Option<Chunk>, Refusal> {
+        let event = self.next_event().await?;
+        Ok(event.map(|data| self.api.read(&data)).transpose()?)
     }
 }
 

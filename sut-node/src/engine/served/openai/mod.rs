@@ -1,7 +1,6 @@
 //! Serving engines over HTTP. A `client.rs` sends the request. The response arrives as `events.rs`,
 //! which a dialect reads.
 
-pub(super) mod answer;
 pub(super) mod client;
 mod completions;
 mod connection_pool;
@@ -9,5 +8,4 @@ pub(super) mod dialect;
 pub(super) mod events;
 mod fault;
 mod llamacpp;
-mod retry_after;
 mod sglang;
