@@ -8,7 +8,6 @@ use std::{
 
 /// Properties of a sample that the batcher needs.
 pub(crate) trait Batchable {
-    /// Time of arrival.
     fn arrived(&self) -> Instant;
 
     /// Length in tokens, pairs or another unit of the workload.
@@ -39,7 +38,6 @@ enum Turn {
     Never,
 }
 
-/// Limits of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchLimits {
     /// Maximum number of samples.

@@ -95,7 +95,6 @@ macro_rules! engines {
         }
 
         impl EngineConfig {
-            /// Returns the settings.
             pub(crate) fn settings(&self) -> &dyn EngineSettings {
                 match self {
                     $(Self::$name(settings) => &**settings,)+
@@ -202,7 +201,6 @@ impl EngineArgs {
     }
 }
 
-/// Keys of each engine.
 static KEYS: LazyLock<Vec<(EngineName, BTreeSet<String>)>> = LazyLock::new(|| {
     EngineName::value_variants().iter().map(|engine| (*engine, engine.keys())).collect()
 });

@@ -3,7 +3,6 @@
 use tokio::sync::watch;
 use tonic::Status;
 
-/// Condition of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
     /// The node serves.

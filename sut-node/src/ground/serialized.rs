@@ -5,17 +5,14 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// Serializes a time as whole milliseconds.
 pub(crate) fn milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     whole(time.as_millis()).serialize(to)
 }
 
-/// Serializes a time as whole microseconds.
 pub(crate) fn microseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     whole(time.as_micros()).serialize(to)
 }
 
-/// Serializes a list as its length.
 pub(crate) fn count<T, S: Serializer>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
     list.len().serialize(to)
 }

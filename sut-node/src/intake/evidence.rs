@@ -77,7 +77,6 @@ impl Evidence {
         Ok(Arc::new(Self { read: Box::new(read), last, read_at }))
     }
 
-    /// Returns the last reading of the machine.
     pub(crate) fn last(&self) -> Result<Machine, String> {
         self.last.lock().clone()
     }

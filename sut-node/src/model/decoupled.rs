@@ -64,7 +64,6 @@ struct DecoupledFile {
 }
 
 impl DecoupledModel {
-    /// Reads and checks the file of a model.
     pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
         file.parse("", Self::checked)
     }

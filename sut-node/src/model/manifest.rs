@@ -134,7 +134,6 @@ pub(crate) struct ManifestError {
 /// describes.
 #[derive(Debug)]
 pub(crate) struct ModelFile<'a> {
-    /// Path of the file.
     pub(crate) path: &'a Path,
     text: String,
 }
@@ -281,7 +280,6 @@ impl BatchingTables {
 }
 
 impl Manifest {
-    /// Reads and checks a manifest.
     pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
         file.parse("not a manifest (docs/ENGINES.md): ", |keys: ManifestFile| keys.check(file.path))
     }

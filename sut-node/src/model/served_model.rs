@@ -43,12 +43,10 @@ fn one() -> u32 {
 }
 
 impl ServedModel {
-    /// Reads and checks the file of a model.
     pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
         file.parse("", Self::checked)
     }
 
-    /// Returns the limits of the model's tokens.
     pub(crate) fn limits(&self) -> TokenLimits {
         TokenLimits {
             vocabulary: self.vocabulary,

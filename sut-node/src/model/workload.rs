@@ -140,7 +140,6 @@ pub(crate) fn first_answers<T>(samples: &[Result<T, String>]) -> Vec<SampleRespo
     samples.iter().map(answer).collect()
 }
 
-/// Returns the error for an invalid sample.
 pub(crate) fn bad_sample(why: impl Into<String>) -> EngineError {
     EngineError::BadSample(why.into())
 }

@@ -96,31 +96,19 @@ impl<H: Handler> Handler for ObservedHandler<H> {
         request: DescribeRequest,
         peer: Option<SocketAddr>,
     ) -> Result<DescribeResponse, Status> {
-        let started = Instant::now();
-        let answer = self.0.describe(request, peer).await;
-        metrics::rpc(DESCRIBE, started.elapsed());
-        answer
+        observe(DESCRIBE, self.0.describe(request, peer)).await
     }
 
     async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
-        let started = Instant::now();
-        let answer = self.0.flush(request).await;
-        metrics::rpc(FLUSH, started.elapsed());
-        answer
+        observe(FLUSH, self.0.flush(request)).await
     }
 
     async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
-        let started = Instant::now();
-        let answer = self.0.digests(request).await;
-        metrics::rpc(DIGESTS, started.elapsed());
-        answer
+        observe(DIGESTS, self.0.digests(request)).await
     }
 
     async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
-        let started = Instant::now();
-        let answer = self.0.measure(request).await;
-        metrics::rpc(MEASURE, started.elapsed());
-        answer
+        observe(MEASURE, self.0.measure(request)).await
     }
 
     fn infer<S>(
@@ -136,4 +124,12 @@ impl<H: Handler> Handler for ObservedHandler<H> {
         metrics::rpc(INFER, started.elapsed());
         replies
     }
+}
+
+/// Waits for the answer to a call, and measures the time.
+async fn observe<T>(method: &'static str, call: impl Future<Output = T>) -> T {
+    let started = Instant::now();
+    let answer = call.await;
+    metrics::rpc(method, started.elapsed());
+    answer
 }

@@ -68,7 +68,6 @@ pub(crate) fn channel(
 }
 
 impl EarlyTokenSender {
-    /// Returns the tokens that the client wants.
     pub(crate) fn wanted_tokens(&self) -> Tokens {
         self.wanted
     }

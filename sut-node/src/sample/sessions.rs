@@ -75,7 +75,6 @@ impl Session {
     }
 }
 
-/// Sessions of all clients.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     open: Mutex<HashMap<String, Arc<Session>>>,

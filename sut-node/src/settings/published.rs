@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::settings::config::Config;
 
-/// Published text and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublishedText {
     pub(crate) text: String,

@@ -153,7 +153,6 @@ impl Declared {
 const ALIGNMENT: u64 = 64;
 
 impl DeclaredTensors {
-    /// Returns the layout of samples.
     pub(crate) fn layout(&self) -> InputLayout {
         InputLayout { tensors: self.inputs.iter().map(Shape::spec).collect() }
     }

@@ -16,7 +16,6 @@ use vm_memory::{FileOffset, MmapRegion, VolatileMemory as _, VolatileSlice};
 
 use crate::ground::error::EngineError;
 
-/// Shared memory.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     file: FileOffset,
@@ -44,7 +43,6 @@ impl SharedMemory {
         Ok(Self { file, mapping })
     }
 
-    /// Returns the file, for the worker.
     pub(crate) fn file(&self) -> &File {
         self.file.file()
     }

@@ -49,7 +49,6 @@ pub(crate) enum FromWorker {
     Trying = 18,
 }
 
-/// A message from a worker.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) kind: FromWorker,
@@ -58,7 +57,6 @@ pub(crate) struct Message<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Encodes a message.
 pub(crate) fn encode(kind: ToWorker, slot: usize, number: u64, body: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(HEAD_BYTES + body.len());
     message.extend((kind as u32).to_ne_bytes());
@@ -78,7 +76,6 @@ impl<'a> Message<'a> {
         Some(Self { kind, slot: word(4)? as usize, number, body })
     }
 
-    /// Returns the body as text.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(self.body).into_owned()
     }

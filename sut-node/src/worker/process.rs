@@ -51,7 +51,6 @@ pub(crate) struct Worker {
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) state: Arc<WorkerState>,
     pid: Pid,
-    /// Name in the log.
     pub(super) name: String,
     /// True once the engine is loaded. Until then the worker does not notice that its socket is
     /// closed.
@@ -159,7 +158,6 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8], flags: RecvFlags) -> 
     }
 }
 
-/// Returns a buffer for the longest message.
 pub(crate) fn message_buffer() -> Vec<u8> {
     vec![0; MAX_BYTES]
 }

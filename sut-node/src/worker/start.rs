@@ -32,7 +32,6 @@ const DECLARING_TIME: Duration = Duration::from_secs(120);
 /// Interval at which the node logs that it waits for a worker.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Settings of a worker.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerSettings<'a> {
     pub(crate) python: &'a Path,

@@ -59,7 +59,6 @@ impl Caller {
         request
     }
 
-    /// Returns an id for the next request.
     pub(super) fn next_id(&self) -> String {
         self.asked.fetch_add(1, Ordering::Relaxed).to_string()
     }

@@ -42,7 +42,6 @@ const FINAL: &str = "triton_final_response";
 pub(super) struct KserveOutput<'a> {
     model: &'a DecoupledModel,
     data_type: DataType,
-    /// Id of the request.
     id: &'a str,
     ids: Ids<'a>,
     /// Set once the final response has arrived.

@@ -44,7 +44,6 @@ pub(super) enum ExpectedModel {
     Tokens(Arc<DecoupledModel>),
 }
 
-/// Result of the probe.
 pub(super) struct KserveProbe {
     /// Names of the servers, with their versions.
     pub(super) framework: String,

@@ -132,7 +132,6 @@ impl TokenPlan {
     }
 }
 
-/// Messages of a response.
 struct Messages(Streaming<ModelStreamInferResponse>);
 
 impl Parts for Messages {

@@ -54,7 +54,6 @@ pub(super) struct PluginEngine {
     begun: VecDeque<BegunPass>,
 }
 
-/// A pass in a slot.
 struct BegunPass {
     slot: usize,
     rows: usize,
@@ -62,7 +61,6 @@ struct BegunPass {
     batch: usize,
 }
 
-/// A batch in flight.
 struct BatchInFlight {
     number: usize,
     batch: Arc<[Payload]>,

@@ -174,7 +174,6 @@ pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineE
     EngineError::unsupported(model.file.display(), format_args!("{error}{advice}"))
 }
 
-/// Returns the ids of a prompt.
 fn ids(prompt: &Payload) -> Vec<i32> {
     let tensor = prompt.tensors().first();
     tensor.into_iter().flat_map(|tensor| integers(tensor).map(|id| id as i32)).collect()

@@ -153,7 +153,6 @@ impl PythonTensors {
     }
 }
 
-/// Returns the slot of a batch.
 fn slot_of(number: u64) -> usize {
     (number % SLOTS as u64) as usize
 }

@@ -57,7 +57,6 @@ pub(super) struct PythonTokens {
     lost: Option<String>,
 }
 
-/// An output in flight.
 struct OpenOutput {
     /// Receiver of the output; `None` once its client has gone, or the output has failed.
     sink: Option<Sink>,

@@ -33,7 +33,6 @@ pub(crate) fn plain() -> HttpConnector {
     tcp
 }
 
-/// Creates a connector with the TLS settings.
 pub(crate) fn connector(tls: &ClientTls, version: Version) -> HttpsConnector<HttpConnector> {
     let tcp = plain();
     let tls = tls.clone().into_config();

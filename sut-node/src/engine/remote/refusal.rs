@@ -63,7 +63,6 @@ impl Refusal {
         }
     }
 
-    /// Returns the error text.
     pub(crate) fn into_text(self) -> String {
         let (Self::Busy { why, .. }
         | Self::NotProcessed(why)

@@ -88,7 +88,6 @@ impl<C> Server<C> {
         Request(self)
     }
 
-    /// Returns the URL of a path at this server.
     pub(crate) fn url_of(&self, path: &'static str) -> Uri {
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = Some(PathAndQuery::from_static(path));

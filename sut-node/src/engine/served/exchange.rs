@@ -40,7 +40,6 @@ use crate::{
 /// Maximum time to read the rest of a response that holds no more tokens.
 const TAIL_TIME: Duration = Duration::from_secs(1);
 
-/// Response of a server as it arrives.
 type ServerResponse = EventResponse<Content>;
 
 pub(super) type Served = Tasks<PromptHandler>;

@@ -39,7 +39,6 @@ const SOONER: u32 = 3;
 /// Minimum time to the first token of a new prompt for the comparison to count.
 const LEAST_TIME: Duration = Duration::from_millis(10);
 
-/// Result of the probe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServedProbe {
     /// Names of the servers, with their versions if they report them.
@@ -51,7 +50,6 @@ pub(super) struct ServedProbe {
     pub(super) context_tokens: Option<u64>,
 }
 
-/// Probes all servers.
 pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError> {
     let model = &settings.model;
     let few = model.max_tokens.min(OUTPUT_TOKENS);

@@ -15,7 +15,6 @@ use crate::{
 /// Dialect of a product: its paths, its keys, and the functions that build requests and read
 /// events.
 pub(crate) struct Api {
-    /// Name of the product.
     pub(crate) product: &'static str,
     /// Path to which requests are sent.
     pub(super) path: &'static str,
