@@ -24,7 +24,9 @@ pub(crate) trait TokenReceiver {
     fn tokens(&mut self, ids: &[i32]);
 
     /// Returns true if the receiver has gone.
-    fn has_gone(&self) -> bool;
+    fn has_gone(&self) -> bool {
+        false
+    }
 }
 
 impl TokenReceiver for Sink {
@@ -42,10 +44,6 @@ pub(crate) struct Discard;
 
 impl TokenReceiver for Discard {
     fn tokens(&mut self, _: &[i32]) {}
-
-    fn has_gone(&self) -> bool {
-        false
-    }
 }
 
 /// Stores the tokens of a response, for tests and fuzz targets.
@@ -57,10 +55,6 @@ pub(crate) struct TokenCollector(pub(crate) Vec<i32>);
 impl TokenReceiver for TokenCollector {
     fn tokens(&mut self, ids: &[i32]) {
         self.0.extend(ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        false
     }
 }
 

@@ -134,10 +134,6 @@ impl TokenReceiver for FirstTokenTime {
     fn tokens(&mut self, _: &[i32]) {
         self.0.get_or_insert_with(Instant::now);
     }
-
-    fn has_gone(&self) -> bool {
-        false
-    }
 }
 
 /// Detects prefix caching by the time to the first token. Sends two new prompts of `tokens` tokens,

@@ -27,6 +27,8 @@ const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'\nmodel = 'digits'";
 const OPENAI: &str =
     "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
+const KSERVE: &str =
+    "engine = 'kserve'\nurl = ['http://127.0.0.1:8001']\nmodel = 'FOLDER/decoupled.toml'";
 const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
@@ -111,6 +113,9 @@ const APART: [&str; 10] = [
 const SERVED: &str =
     "name = 'toy'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 10\neos = [2]\n";
 
+const DECOUPLED: &str = "name = 'toy'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 10\neos = [2]\n\
+    output = 'ids'\n[inputs]\nx = 'prompt'\nlimit = 7\n";
+
 const MANIFEST: &str = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'tensors'\nprecision = 'fp32'\n\
     inputs = [{ name = 'x', data_type = 'float32', shape = [2, 'n'] }]\n\
     outputs = [{ name = 'y', data_type = 'float32', shape = [2, 'n'] }]\n";
@@ -161,114 +166,65 @@ fn what_decides_the_answers_changes_the_text_and_nothing_else_does() {
 }
 
 #[test]
-fn what_is_behind_kserve_is_published_by_its_file() {
-    let folder = folder();
-    let tokens = format!("{SERVED}output = 'ids'\n[inputs]\nx = 'prompt'\nlimit = 7\n");
-    fs::write(folder.path().join("tokens.toml"), &tokens).unwrap();
-    let of = |model: &str, more: &str| {
-        let url = "url = ['http://127.0.0.1:8001']";
-        published(
-            folder.path(),
-            &format!("engine = 'kserve'\n{url}\nmodel = 'FOLDER/{model}'\n{more}"),
-        )
-    };
-    let before = of("tokens.toml", "");
-    for text in ["kind = \"kserve\"", "vocabulary = 100", "limit = 7", "x = \"prompt\""] {
-        assert!(before.text.contains(text), "{}", before.text);
+fn a_model_is_published_by_its_file_and_without_its_place() {
+    let (folder, other) = (folder(), folder());
+    let text = |folder: &tempfile::TempDir, settings| published(folder.path(), settings).text;
+    for (settings, file, model, edits) in [
+        (KSERVE, "decoupled.toml", DECOUPLED, &[("= 7", "= 8"), ("= 100", "= 99")][..]),
+        (OPENAI, "served.toml", SERVED, &[("'toy'", "'boy'"), ("= 100", "= 99"), ("= 10", "= 11")]),
+        (DECODER, "served.toml", SERVED, &[("[2]", "[3]")]),
+        (TORCH, "toy.toml", MANIFEST, &[("fp32", "fp16"), ("[2, 'n']", "[3, 'n']")]),
+        (
+            TORCH,
+            "toy.toml",
+            LANGUAGE,
+            &[
+                ("'toy'", "'boy'"),
+                ("fp32", "fp16"),
+                ("'ours'", "'theirs'"),
+                ("= 100", "= 99"),
+                ("= 10\n", "= 11\n"),
+                ("= 20", "= 21"),
+                ("[2]", "[3]"),
+                ("= 3\n", "= 4\n"),
+                ("= 4\n", "= 5\n"),
+                ("= 5\n", "= 6\n"),
+                ("= 6\n", "= 7\n"),
+            ],
+        ),
+    ] {
+        for folder in [&folder, &other] {
+            fs::write(folder.path().join(file), model).unwrap();
+        }
+        let before = text(&other, settings);
+        assert_eq!(text(&folder, settings), before, "{settings}");
+        for (from, to) in edits {
+            fs::write(folder.path().join(file), model.replacen(from, to, 1)).unwrap();
+            assert_ne!(text(&folder, settings), before, "{settings}: {from}");
+        }
     }
-    assert_ne!(of("tokens.toml", "url_timeout = '7ms'"), before);
-    assert_eq!(of("tokens.toml", "url_ca = 'FOLDER/ca.pem'"), before);
-    assert!(of("toy.toml", "").text.contains("workload = \"tensors\""));
-    fs::write(folder.path().join("tokens.toml"), tokens.replace("= 7", "= 8")).unwrap();
-    assert_ne!(of("tokens.toml", ""), before);
 }
 
 #[test]
-fn a_manifest_is_published_without_its_place() {
-    let (folder, other) = (folder(), folder());
-    let text = |folder: &tempfile::TempDir| published(folder.path(), TORCH).text;
-    assert_eq!(text(&folder), text(&other));
+fn scenario_servers_and_what_was_found_are_published() {
+    let folder = folder();
+    let text = |settings: &str| published(folder.path(), settings).text;
+    let before = text(TORCH);
     let line = "[batching.server]\nmax_batch = 7\n";
     fs::write(folder.path().join("toy.toml"), format!("{MANIFEST}{line}")).unwrap();
-    assert_eq!(text(&folder), text(&other), "a scenario that is not asked for");
-    let server = format!("scenario = 'server'\n{TORCH}");
-    assert_ne!(published(folder.path(), &server).text, text(&other));
-    for (from, to) in [("fp32", "fp16"), ("[2, 'n']", "[3, 'n']"), ("'toy'", "'boy'")] {
-        fs::write(folder.path().join("toy.toml"), MANIFEST.replace(from, to)).unwrap();
-        assert_ne!(text(&folder), text(&other), "{from}");
-    }
-}
-
-#[test]
-fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
-    let (folder, other) = (folder(), folder());
-    let text = |folder: &tempfile::TempDir| published(folder.path(), OPENAI).text;
-    assert_eq!(text(&folder), text(&other));
-    assert!(text(&folder).contains("kind = \"openai\""), "{}", text(&folder));
+    assert_eq!(text(TORCH), before, "a scenario that is not asked for");
+    assert_ne!(text(&with(TORCH, "scenario", "'server'")), before);
     let elsewhere = OPENAI.replace("127.0.0.1:8000", "engine:8000");
-    assert_eq!(published(folder.path(), &elsewhere).text, text(&other));
-    let two = OPENAI.replace("['", "['http://engine:8000', '");
-    assert_ne!(published(folder.path(), &two).text, text(&other));
+    assert_eq!(text(&elsewhere), text(OPENAI));
+    assert_ne!(text(&OPENAI.replace("['", "['http://engine:8000', '")), text(OPENAI));
     let settings = OPENAI.replace("FOLDER", &folder.path().display().to_string());
     let args = Args::of(&format!("name = 'a'\n{settings}"));
     let found = EngineFacts { prefix_caching: PrefixCaching::Off, context_tokens: None };
-    let with = PublishedText::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
-    assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
-    for (from, to) in [("'toy'", "'boy'"), ("= 100", "= 99"), ("[2]", "[3]"), ("= 10", "= 11")] {
-        fs::write(folder.path().join("served.toml"), SERVED.replacen(from, to, 1)).unwrap();
-        assert_ne!(text(&folder), text(&other), "{from}");
-    }
-}
-
-#[test]
-fn what_is_known_of_a_decoder_is_published_without_its_place() {
-    let (folder, other) = (folder(), folder());
-    let text = |folder: &tempfile::TempDir| published(folder.path(), DECODER).text;
-    assert_eq!(text(&folder), text(&other));
-    assert_ne!(
-        published(folder.path(), "engine = 'decoder'\nmodel = 'sorting'").text,
-        text(&other),
-        "embedded"
-    );
-    fs::write(folder.path().join("served.toml"), SERVED.replace("[2]", "[3]")).unwrap();
-    assert_ne!(text(&folder), text(&other));
-}
-
-#[test]
-fn a_language_model_of_a_plugin_is_published_without_its_place() {
-    let (folder, other) = (folder(), folder());
-    let write = |folder: &tempfile::TempDir, text: &str| {
-        fs::write(folder.path().join("toy.toml"), text).unwrap();
-    };
-    write(&folder, LANGUAGE);
-    write(&other, LANGUAGE);
-    let of = |folder: &tempfile::TempDir, settings: &str| published(folder.path(), settings).text;
-    let before = of(&other, TORCH);
-    assert_eq!(of(&folder, TORCH), before);
-    assert_eq!(of(&folder, &with(TORCH, "libtorch", "'/elsewhere'")), before);
-    for text in ["kind = \"token-plug-in\"", "plug_in = \"torch\"", "max_batch = 3", "eos = [2]"] {
-        assert!(before.contains(text), "{before}");
-    }
-    for (key, value) in
-        [("threads", "77"), ("devices", "['cuda:0']"), ("max_in_flight_tokens", "77")]
-    {
-        assert_ne!(of(&folder, &with(TORCH, key, value)), before, "{key} decides");
-    }
-    for (from, to) in [
-        ("'toy'", "'boy'"),
-        ("fp32", "fp16"),
-        ("'ours'", "'theirs'"),
-        ("= 100", "= 99"),
-        ("= 10\n", "= 11\n"),
-        ("= 20", "= 21"),
-        ("[2]", "[3]"),
-        ("= 3\n", "= 4\n"),
-        ("= 4\n", "= 5\n"),
-        ("= 5\n", "= 6\n"),
-        ("= 6\n", "= 7\n"),
-    ] {
-        write(&folder, &LANGUAGE.replacen(from, to, 1));
-        assert_ne!(of(&folder, TORCH), before, "{from}");
+    let with_facts = PublishedText::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
+    assert_eq!(with_facts, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(OPENAI)));
+    fs::write(folder.path().join("toy.toml"), LANGUAGE).unwrap();
+    for key in ["threads", "max_in_flight_tokens"] {
+        assert_ne!(text(&with(TORCH, key, "77")), text(TORCH), "{key} decides");
     }
 }
 
@@ -301,10 +257,7 @@ const GOLDEN: [(&str, &str); 12] = [
         "kserve-tensors",
         "engine = 'kserve'\nurl = ['http://127.0.0.1:8001']\nmodel = 'FOLDER/toy.toml'",
     ),
-    (
-        "kserve-tokens",
-        "engine = 'kserve'\nurl = ['http://127.0.0.1:8001']\nmodel = 'FOLDER/decoupled.toml'",
-    ),
+    ("kserve-tokens", KSERVE),
     ("decoder", "engine = 'decoder'\nmodel = 'sorting'\nthreads = 3"),
     ("onnx", "model = 'digits'\nthreads = 3\npostprocess = 'none'\nresponse_encoding = 'zstd'"),
     (
@@ -331,10 +284,7 @@ fn the_published_texts_are_those_of_the_golden_files() {
             "{MANIFEST}encodings = ['zstd']\n[parameters]\nclasses = 7\n[batching.server]\nmax_batch = 7\n"
         ),
     );
-    write(
-        "decoupled.toml",
-        &format!("{SERVED}output = 'ids'\n[inputs]\nx = 'prompt'\nlimit = 7\n"),
-    );
+    write("decoupled.toml", DECOUPLED);
     write("language.toml", LANGUAGE);
     for (name, settings) in GOLDEN {
         compare_with_golden(
