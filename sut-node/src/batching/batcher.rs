@@ -6,6 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde::Serialize;
+
+use crate::ground::serialized::microseconds;
+
 /// Properties of a sample that the batcher needs.
 pub(crate) trait Batchable {
     fn arrived(&self) -> Instant;
@@ -38,22 +42,27 @@ enum Turn {
     Never,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct BatchLimits {
+/// Settings of the batcher: the limits of a batch.
+#[derive(Debug, Clone, Serialize)]
+pub struct BatchLimits {
     /// Maximum number of samples.
-    pub(crate) samples: usize,
-    /// Maximum number of tokens; `None`: no limit.
-    pub(crate) tokens: Option<usize>,
-    /// Set if samples are padded to the longest sample of the batch, or to their bucket. Each
-    /// sample then counts with this length.
-    pub(crate) is_padded: bool,
-    /// Maximum number of bytes; `None`: no limit.
-    pub(crate) bytes: Option<usize>,
+    pub max_batch: usize,
     /// Maximum time that a sample waits for other samples to fill up its batch.
-    pub(crate) age: Duration,
+    #[serde(rename = "batch_timeout_us", serialize_with = "microseconds")]
+    pub timeout: Duration,
+    /// Maximum number of tokens, padding included; `None`: no limit.
+    #[serde(rename = "max_batch_tokens")]
+    pub max_tokens: Option<usize>,
+    /// Maximum number of bytes of decoded samples; `None`: no limit.
+    #[serde(rename = "max_batch_bytes")]
+    pub max_bytes: Option<usize>,
     /// Lengths of the buckets, ascending. A sample runs with samples of its bucket: the first whose
-    /// length is at least the sample's.
-    pub(crate) buckets: Vec<usize>,
+    /// length is at least the sample's. Empty: there are no buckets.
+    pub buckets: Vec<usize>,
+    /// Set if samples are padded to the longest sample of the batch, or to their bucket. Each
+    /// sample then counts with this length. The workload decides this.
+    #[serde(skip)]
+    pub is_padded: bool,
 }
 
 /// Samples in order of arrival, by bucket. A batch is formed as late as possible: when an engine
@@ -127,7 +136,7 @@ impl<T: Batchable> Batcher<T> {
         let mut first: Option<Instant> = None;
         for (bucket, queue) in self.queues.iter().enumerate() {
             let Some(oldest) = queue.samples.front().map(T::arrived) else { continue };
-            let deadline = oldest + self.rules.age;
+            let deadline = oldest + self.rules.timeout;
             let bucket_length = self.rules.buckets.get(bucket).copied();
             let (size, full) = self.rules.batch(&queue.samples, bucket_length.unwrap_or(0));
             if full || queue.flushed > 0 || now >= deadline {
@@ -150,20 +159,21 @@ impl BatchLimits {
     /// Limits batches to `samples` samples, which never wait for other samples.
     #[cfg(test)]
     pub(crate) fn without_waiting(samples: usize) -> Self {
-        let (age, buckets) = (Duration::ZERO, Vec::new());
-        Self { samples, tokens: None, is_padded: false, bytes: None, age, buckets }
+        let (timeout, buckets) = (Duration::ZERO, Vec::new());
+        let (max_batch, max_tokens, max_bytes) = (samples, None, None);
+        Self { max_batch, timeout, max_tokens, max_bytes, buckets, is_padded: false }
     }
 
     /// Returns the number of samples from the front that form a batch, and true if the batch is
     /// full. A sample that exceeds a limit alone forms its own batch. `bucket` is the length to
     /// which samples are padded at least.
     fn batch<T: Batchable>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
-        let most = samples.len().min(self.samples.max(1));
-        if self.tokens.is_none() && self.bytes.is_none() {
-            return (most, most == self.samples.max(1));
+        let most = samples.len().min(self.max_batch.max(1));
+        if self.max_tokens.is_none() && self.max_bytes.is_none() {
+            return (most, most == self.max_batch.max(1));
         }
         let (tokens_most, bytes_most) =
-            (self.tokens.unwrap_or(usize::MAX), self.bytes.unwrap_or(usize::MAX));
+            (self.max_tokens.unwrap_or(usize::MAX), self.max_bytes.unwrap_or(usize::MAX));
         let (mut longest, mut sum, mut bytes) = (bucket, 0_usize, 0_usize);
         for (place, sample) in samples.iter().take(most).enumerate() {
             longest = longest.max(sample.length());
@@ -177,7 +187,7 @@ impl BatchLimits {
                 return (place + 1, true);
             }
         }
-        (most, most == self.samples.max(1))
+        (most, most == self.max_batch.max(1))
     }
 }
 
@@ -207,7 +217,7 @@ mod tests {
     const AGE: Duration = Duration::from_millis(5);
 
     fn rules(samples: usize) -> BatchLimits {
-        BatchLimits { is_padded: true, age: AGE, ..BatchLimits::without_waiting(samples) }
+        BatchLimits { is_padded: true, timeout: AGE, ..BatchLimits::without_waiting(samples) }
     }
 
     #[test]
@@ -274,14 +284,20 @@ mod tests {
             }
             sizes
         };
-        let tokens = Some(12);
-        assert_eq!(sizes(BatchLimits { tokens, ..rules(9) }, &[4, 4, 4, 1, 9, 3, 3]), [3, 1, 1, 2]);
-        let sum = BatchLimits { tokens, is_padded: false, ..rules(9) };
+        let max_tokens = Some(12);
+        assert_eq!(
+            sizes(BatchLimits { max_tokens, ..rules(9) }, &[4, 4, 4, 1, 9, 3, 3]),
+            [3, 1, 1, 2]
+        );
+        let sum = BatchLimits { max_tokens, is_padded: false, ..rules(9) };
         assert_eq!(sizes(sum, &[4, 4, 3, 1, 9, 3, 3]), [4, 2, 1]);
-        let padded = BatchLimits { tokens, buckets: vec![6], ..rules(9) };
+        let padded = BatchLimits { max_tokens, buckets: vec![6], ..rules(9) };
         assert_eq!(sizes(padded, &[1, 1, 1]), [2, 1], "each as long as its bucket");
-        assert_eq!(sizes(BatchLimits { bytes: Some(10), ..rules(9) }, &[40, 4, 6, 7]), [1, 2, 1]);
-        assert_eq!(sizes(BatchLimits { bytes: Some(100), ..rules(2) }, &[1, 1, 1]), [2, 1]);
+        assert_eq!(
+            sizes(BatchLimits { max_bytes: Some(10), ..rules(9) }, &[40, 4, 6, 7]),
+            [1, 2, 1]
+        );
+        assert_eq!(sizes(BatchLimits { max_bytes: Some(100), ..rules(2) }, &[1, 1, 1]), [2, 1]);
     }
 
     proptest! {
@@ -289,11 +305,11 @@ mod tests {
         fn every_sample_leaves_once_in_order_and_in_time(
             steps in proptest::collection::vec((0_usize..5, 0_u64..4, any::<bool>()), 1..100),
             buckets in prop_oneof![Just(vec![]), Just(vec![3, 6])],
-            tokens in prop_oneof![Just(None), Just(Some(20))],
+            max_tokens in prop_oneof![Just(None), Just(Some(20))],
         ) {
             let mut now = Instant::now();
             let in_order = buckets.is_empty();
-            let mut batcher = Batcher::new(BatchLimits { buckets, tokens, ..rules(4) });
+            let mut batcher = Batcher::new(BatchLimits { buckets, max_tokens, ..rules(4) });
             let (mut pushed, mut left) = (0, Vec::new());
             for (count, pause_ms, flush) in steps {
                 batcher.push((pushed..pushed + count).map(|n| TestSample(n, now)));

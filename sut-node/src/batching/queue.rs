@@ -280,7 +280,7 @@ mod tests {
 
     /// Starts idle engines, and returns the queue and the sizes of their batches.
     fn engines(age: Duration, count: usize) -> (Arc<BatchQueue<Arrived>>, Receiver<usize>) {
-        let limits = BatchLimits { age, ..BatchLimits::without_waiting(FULL) };
+        let limits = BatchLimits { timeout: age, ..BatchLimits::without_waiting(FULL) };
         let queue = Arc::new(BatchQueue::new(limits, Clock::default()));
         let (sender, sizes) = channel();
         for _ in 0..count {

@@ -26,6 +26,7 @@ use netdiv_node_common::{
 use serde::Serialize;
 
 use crate::{
+    batching::batcher::BatchLimits,
     engine::{
         decoder::DecoderConfig,
         echo::{EchoArgs, EchoConfig},
@@ -39,7 +40,6 @@ use crate::{
         shared_args::{Given, SharedArgs},
         tokens::settings::{TokensArgs, TokensConfig},
     },
-    model::batching::Batching,
 };
 
 macro_rules! engines {
@@ -161,7 +161,7 @@ impl EngineArgs {
         cores: usize,
         instances: usize,
         runs_code: bool,
-    ) -> anyhow::Result<(EngineConfig, Batching, Option<u32>)> {
+    ) -> anyhow::Result<(EngineConfig, BatchLimits, Option<u32>)> {
         let (name, plugin) = match self.engine.clone() {
             None => (EngineName::Onnx, None),
             Some(EngineChoice::Word(name)) => (name, None),

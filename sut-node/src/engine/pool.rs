@@ -16,7 +16,7 @@ use tokio::{runtime::Handle, task};
 use tracing::warn;
 
 use crate::{
-    batching::queue::BatchQueue,
+    batching::{batcher::BatchLimits, queue::BatchQueue},
     engine::{
         batched::BatchedWork,
         interface::EngineKind,
@@ -65,11 +65,12 @@ impl EnginePool {
         let _in_runtime = runtime.enter();
         let (model, engines) = engine.settings().load(node)?;
         let lengths = model.workload.as_ref().and_then(|workload| workload.lengths());
-        let mut rules = node.batching.rules(lengths == Some(Lengths::Padded));
+        let is_padded = lengths == Some(Lengths::Padded);
+        let mut limits = BatchLimits { is_padded, ..node.batching.clone() };
         if let Some(workload) = &model.workload {
-            rules.buckets = workload.length_steps(&rules.buckets);
+            limits.buckets = workload.length_steps(&limits.buckets);
         }
-        let queue = Arc::new(BatchQueue::new(rules, Clock::default()));
+        let queue = Arc::new(BatchQueue::new(limits, Clock::default()));
         let room = node.batching.max_batch * engines.len().max(1) * 4;
         let (warm, warmed) = mpsc::channel();
         let turn = Arc::new(Mutex::new(()));

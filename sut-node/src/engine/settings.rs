@@ -7,9 +7,10 @@ use netdiv_node_common::resources::files;
 use serde::Serialize;
 
 use crate::{
+    batching::batcher::BatchLimits,
     engine::interface::EngineKind,
     ground::{error::EngineError, serialized::milliseconds},
-    model::{batching::Batching, identity::Model},
+    model::identity::Model,
     sample::token_room::TokenRoom,
 };
 
@@ -42,7 +43,7 @@ pub struct NodeSettings {
     pub drain_timeout: Duration,
     /// Settings of the batcher.
     #[serde(flatten)]
-    pub batching: Batching,
+    pub batching: BatchLimits,
     /// Maximum number of connections from clients.
     #[serde(skip)]
     pub max_connections: usize,

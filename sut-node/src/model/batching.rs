@@ -1,7 +1,5 @@
 //! Settings of the batcher.
 
-use std::time::Duration;
-
 use netdiv_contract::limits::MAX_BATCH;
 use netdiv_node_common::{
     process::{ByteCount, TimeSpan, unknown_key},
@@ -11,10 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     batching::batcher::BatchLimits,
-    ground::{
-        range::{bytes, time, within},
-        serialized::microseconds,
-    },
+    ground::range::{bytes, time, within},
 };
 
 /// Headings under which the help lists options that only some engines have.
@@ -54,25 +49,6 @@ pub struct BatchingArgs {
     pub batch_sizes: Option<Vec<usize>>,
 }
 
-/// Settings of the batcher.
-#[derive(Debug, Clone, Serialize)]
-pub struct Batching {
-    /// Maximum batch size, in samples.
-    pub max_batch: usize,
-    /// Maximum time that a sample waits for other samples to fill up its batch.
-    #[serde(rename = "batch_timeout_us", serialize_with = "microseconds")]
-    pub timeout: Duration,
-    /// Maximum batch size, in tokens including padding; `None`: no limit.
-    #[serde(rename = "max_batch_tokens")]
-    pub max_tokens: Option<usize>,
-    /// Maximum batch size, in bytes of its decoded samples; `None`: no limit.
-    #[serde(rename = "max_batch_bytes")]
-    pub max_bytes: Option<usize>,
-    /// Lengths of the buckets, in tokens, ascending. A batch has samples of a single bucket; empty:
-    /// there are no buckets.
-    pub buckets: Vec<usize>,
-}
-
 impl BatchingArgs {
     /// Returns these keys, with missing values from `other`.
     pub(crate) fn or(&self, other: &Self) -> Self {
@@ -96,11 +72,15 @@ impl BatchingArgs {
 
     /// Checks the settings and fills in the defaults. `max_batch` and `timeout` are the defaults of
     /// the engine.
-    pub(crate) fn resolve(&self, max_batch: usize, timeout: TimeSpan) -> anyhow::Result<Batching> {
+    pub(crate) fn resolve(
+        &self,
+        max_batch: usize,
+        timeout: TimeSpan,
+    ) -> anyhow::Result<BatchLimits> {
         let at_least_one = |key, value: Option<usize>| {
             value.map(|value| within(key, value, 1..=usize::MAX)).transpose()
         };
-        Ok(Batching {
+        Ok(BatchLimits {
             max_batch: within("max-batch", self.max_batch.unwrap_or(max_batch), 1..=MAX_BATCH)?,
             timeout: time("batch-timeout", self.batch_timeout.unwrap_or(timeout), TimeSpan::ZERO)?,
             max_tokens: at_least_one("max-batch-tokens", self.max_batch_tokens)?,
@@ -109,6 +89,7 @@ impl BatchingArgs {
                 .map(|given| bytes("max-batch-bytes", given, 1..=usize::MAX))
                 .transpose()?,
             buckets: steps("buckets", self.buckets.as_deref())?,
+            is_padded: false,
         })
     }
 
@@ -142,19 +123,4 @@ fn steps(key: &str, steps: Option<&[usize]>) -> anyhow::Result<Vec<usize>> {
     steps.sort_unstable();
     steps.dedup();
     Ok(steps)
-}
-
-impl Batching {
-    /// Returns the limits of a batch. `pads` is true if the samples of a batch are padded to the
-    /// longest.
-    pub(crate) fn rules(&self, pads: bool) -> BatchLimits {
-        BatchLimits {
-            samples: self.max_batch,
-            tokens: self.max_tokens,
-            is_padded: pads,
-            bytes: self.max_bytes,
-            age: self.timeout,
-            buckets: self.buckets.clone(),
-        }
-    }
 }

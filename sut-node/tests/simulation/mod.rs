@@ -88,16 +88,16 @@ impl Simulation {
         NOW.set(Some(Instant::now()));
         let mut random = StdRng::seed_from_u64(seed);
         let rules = BatchLimits {
-            samples: MAX_BATCH,
-            tokens: None,
+            max_batch: MAX_BATCH,
+            max_tokens: None,
             is_padded: false,
-            bytes: random.random_bool(0.3).then_some(300),
-            age: Duration::from_millis(random.random_range(0..5)),
+            max_bytes: random.random_bool(0.3).then_some(300),
+            timeout: Duration::from_millis(random.random_range(0..5)),
             buckets: Vec::new(),
         };
         // Engines that only wait never let samples wait for other samples.
         let in_tasks: bool = random.random();
-        let rules = if in_tasks { BatchLimits { age: Duration::ZERO, ..rules } } else { rules };
+        let rules = if in_tasks { BatchLimits { timeout: Duration::ZERO, ..rules } } else { rules };
         let queue = Arc::new(BatchQueue::new(rules, Clock(now)));
         let condition = watch::Sender::new(Condition::Well);
         let max_samples = random.random_range(1..12);

@@ -15,13 +15,13 @@ use netdiv_plugin::{Batch, PluginError, PluginInstance, PluginTensor};
 use tracing::warn;
 
 use crate::{
+    batching::batcher::BatchLimits,
     engine::{
         interface::{DoneCallback, Engine, Inference},
         plugin::{batch_waiter::BatchWaiter, settings::TensorPluginConfig},
     },
     ground::error::EngineError,
     model::{
-        batching::Batching,
         manifest::Shape,
         payload::Payload,
         workload::{Job, Lengths, Pass, SampleResponse, Workload},
@@ -78,7 +78,7 @@ impl PluginEngine {
         instance: PluginInstance,
         settings: TensorPluginConfig,
         workload: Arc<dyn Workload>,
-        batching: &Batching,
+        batching: &BatchLimits,
     ) -> io::Result<Self> {
         let waiter = instance.waiter().filter(|_| instance.in_flight() > 1);
         Ok(Self {
