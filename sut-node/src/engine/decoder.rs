@@ -246,7 +246,7 @@ mod tests {
     use netdiv_node_common::resources::files;
 
     use super::*;
-    use crate::engine::onnx_data::tests::write_beside;
+    use crate::engine::onnx_file::tests::write_beside;
     use crate::model::token_limits::TokenLimits;
 
     /// Prompts and the model's outputs, which `deploy/sorting/train.py` computed without a cache.

@@ -16,7 +16,6 @@ mod libtorch;
 pub(crate) mod list;
 pub(crate) mod none;
 mod onnx;
-mod onnx_data;
 mod onnx_file;
 #[cfg(test)]
 mod overlap_tests;

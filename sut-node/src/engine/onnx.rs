@@ -336,7 +336,7 @@ fn responses<T: PartialOrd + Copy, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::onnx_data::tests::write_beside;
+    use crate::engine::onnx_file::tests::write_beside;
 
     fn digits() -> OnnxConfig {
         OnnxConfig { model: None, postprocess: Postprocess::Top1, threads: 1 }

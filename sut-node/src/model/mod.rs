@@ -1,6 +1,5 @@
 //! The model: its manifest, and the processing before and after it.
 
-pub(crate) mod aligned_bytes;
 pub(crate) mod batching;
 pub(crate) mod decoupled;
 pub(crate) mod identity;

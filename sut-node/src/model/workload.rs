@@ -108,6 +108,41 @@ impl Pass {
     }
 }
 
+/// Bytes of a tensor, aligned for any element type.
+pub(crate) struct AlignedBytes {
+    words: Vec<u64>,
+    bytes: usize,
+}
+
+impl AlignedBytes {
+    /// Creates a tensor of `bytes` bytes, all zero.
+    pub(crate) fn zeros(bytes: usize) -> Self {
+        Self { words: vec![0; bytes.div_ceil(size_of::<u64>())], bytes }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.bytes]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
+    }
+}
+
+impl From<&[u8]> for AlignedBytes {
+    fn from(bytes: &[u8]) -> Self {
+        let mut aligned = Self::zeros(bytes.len());
+        aligned.bytes_mut().copy_from_slice(bytes);
+        aligned
+    }
+}
+
+impl AsRef<[u8]> for AlignedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 /// Divides the bytes of a tensor into its rows, of which there are `rows`.
 pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
     bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))

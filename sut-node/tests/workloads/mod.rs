@@ -8,10 +8,9 @@ use netdiv_contract::layout::{DataType, TensorView, element_bytes, pack};
 use rayon::ThreadPoolBuilder;
 
 use crate::model::{
-    aligned_bytes::AlignedBytes,
     manifest::{Manifest, ModelFile, Shape},
     payload::Payload,
-    workload::{Pass, Workload},
+    workload::{AlignedBytes, Pass, Workload},
     workloads::factory::of_manifest,
 };
 

@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, Uri};
 use netdiv_contract::limits;
-use netdiv_node_common::sanitise::sanitise;
-use netdiv_transport::Http2Close;
 use tonic::{
-    Request, Status,
+    Request,
     metadata::{Ascii, MetadataValue},
     transport::{Channel, Endpoint},
 };
@@ -16,7 +14,6 @@ use crate::engine::{
     kserve::rpc::grpc_inference_service_client::GrpcInferenceServiceClient,
     remote::{
         connector::{Version, connector},
-        refusal::{Refusal, with_causes},
         server_settings::ServersConfig,
         servers,
     },
@@ -68,15 +65,4 @@ fn metadata(header: &HeaderValue) -> Option<MetadataValue<Ascii>> {
     let mut value = MetadataValue::try_from(header.as_bytes()).ok()?;
     value.set_sensitive(true);
     Some(value)
-}
-
-impl From<Status> for Refusal {
-    fn from(status: Status) -> Self {
-        if Http2Close::of(&status).is_some() {
-            return Self::from_error(&status);
-        }
-        let text = format!("{:?}: {}", status.code(), status.message());
-        let why = sanitise(&with_causes(text, &status));
-        Self::from_status(&status, why)
-    }
 }

@@ -27,10 +27,9 @@ use crate::{
         },
     },
     model::{
-        aligned_bytes::AlignedBytes,
         manifest::{Dimension, Manifest, Shape},
         payload::Payload,
-        workload::{Job, Pass, SampleResponse, Workload, no_answer},
+        workload::{AlignedBytes, Job, Pass, SampleResponse, Workload, no_answer},
     },
 };
 

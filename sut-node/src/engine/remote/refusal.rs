@@ -2,6 +2,7 @@
 
 use std::{error::Error, iter, time::Duration};
 
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::Http2Close;
 use tonic::{Code, Status};
 
@@ -50,19 +51,6 @@ impl Refusal {
         }
     }
 
-    /// Classifies a gRPC status that a server sent.
-    pub(crate) fn from_status(status: &Status, why: String) -> Self {
-        let pushback = status.metadata().get(PUSHBACK);
-        let pause =
-            pushback.map(|text| text.to_str().ok()?.parse().ok().map(Duration::from_millis));
-        match (status.code(), pause) {
-            (Code::Unavailable | Code::ResourceExhausted, None | Some(Some(_))) => {
-                Self::Busy { pause: pause.flatten(), why }
-            }
-            _ => Self::Failed(why),
-        }
-    }
-
     pub(crate) fn into_text(self) -> String {
         let (Self::Busy { why, .. }
         | Self::NotProcessed(why)
@@ -75,6 +63,26 @@ impl Refusal {
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
         Self::Failed(why)
+    }
+}
+
+impl From<Status> for Refusal {
+    /// Classifies a gRPC status that a server sent, or that stands for an error of the connection.
+    fn from(status: Status) -> Self {
+        if Http2Close::of(&status).is_some() {
+            return Self::from_error(&status);
+        }
+        let text = format!("{:?}: {}", status.code(), status.message());
+        let why = sanitise(&with_causes(text, &status));
+        let pushback = status.metadata().get(PUSHBACK);
+        let pause =
+            pushback.map(|text| text.to_str().ok()?.parse().ok().map(Duration::from_millis));
+        match (status.code(), pause) {
+            (Code::Unavailable | Code::ResourceExhausted, None | Some(Some(_))) => {
+                Self::Busy { pause: pause.flatten(), why }
+            }
+            _ => Self::Failed(why),
+        }
     }
 }
 
@@ -94,7 +102,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Appends an error's causes to its text, `said`.
-pub(crate) fn with_causes(said: String, error: &dyn Error) -> String {
+fn with_causes(said: String, error: &dyn Error) -> String {
     iter::successors(error.source(), |cause| (*cause).source()).fold(said, |text, cause| {
         let cause = cause.to_string();
         if text.contains(&cause) { text } else { format!("{text}: {cause}") }

@@ -1,7 +1,6 @@
 //! Settings of the serving engines behind the node, over HTTP and over gRPC.
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -47,12 +46,13 @@ pub struct ServersArgs {
 pub(crate) const H2C: &str = "h2c";
 
 /// Addresses of serving engines, with the credentials and the time limit for them.
-#[derive(Clone, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ServersConfig {
     /// Addresses, at least one, each with only a scheme, a host and a port.
     #[serde(rename = "servers", serialize_with = "count")]
     pub urls: Vec<Uri>,
-    /// Value of the header `authorization`, which contains the token; `None`: no such header.
+    /// Value of the header `authorization`, which contains the token and is marked as sensitive;
+    /// `None`: no such header.
     #[serde(skip)]
     pub token: Option<HeaderValue>,
     /// TLS settings, with the authority that must have signed the servers' certificates.
@@ -74,18 +74,6 @@ impl ServersConfig {
             format!("{}:{}", url.host().unwrap_or_default(), url.port_u16().unwrap_or(port))
         };
         self.urls.iter().map(address).collect()
-    }
-}
-
-impl fmt::Debug for ServersConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { urls, token: _, tls: _, timeout, start_timeout } = self;
-        let mut fields = f.debug_struct("ServersConfig");
-        fields
-            .field("urls", urls)
-            .field("timeout", timeout)
-            .field("start_timeout", start_timeout)
-            .finish_non_exhaustive()
     }
 }
 

@@ -8,10 +8,9 @@ use netdiv_contract::layout::element_bytes;
 use rayon::ThreadPoolBuilder;
 
 use crate::model::{
-    aligned_bytes::AlignedBytes,
     manifest::{Manifest, Shape},
     payload::Payload,
-    workload::{Pass, Workload},
+    workload::{AlignedBytes, Pass, Workload},
     workloads::factory::of_manifest,
 };
 
