@@ -101,16 +101,6 @@ pub(crate) enum EngineKind {
     Waiting(Box<dyn WaitingEngine>),
 }
 
-impl std::fmt::Debug for EngineKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Batched(_) => "Batched",
-            Self::Streaming(_) => "Streaming",
-            Self::Waiting(_) => "Waiting",
-        })
-    }
-}
-
 impl EngineKind {
     /// Wraps an engine that computes nothing. Fails if the system lacks a resource.
     pub(crate) fn waiting(

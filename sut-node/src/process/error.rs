@@ -1,6 +1,6 @@
 //! Reasons why a node, or its engines, ended.
 
-use crate::{ground::error::EngineError, process::ready_file::ReadyFileError};
+use crate::ground::error::EngineError;
 
 /// Reason why a node ended.
 #[derive(Debug, thiserror::Error)]
@@ -8,15 +8,12 @@ pub enum NodeError {
     /// The engine cannot be created.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The machine's evidence cannot be read, or the settings cannot be published.
+    /// The machine's evidence cannot be read, or the settings or the ready file cannot be written.
     #[error(transparent)]
-    Evidence(#[from] anyhow::Error),
+    Files(#[from] anyhow::Error),
     /// LoadGen nodes would refuse the description of the node, for this reason.
     #[error("LoadGen nodes would refuse this node: {0}; change its settings, or the model's file")]
     Description(String),
-    /// The ready file cannot be written.
-    #[error(transparent)]
-    ReadyFile(#[from] ReadyFileError),
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]
     Metrics(String),
@@ -53,15 +50,8 @@ impl NodeError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::DeviceLost(_) | Self::Stopped(_) => 1,
-            Self::Engine(_)
-            | Self::Evidence(_)
-            | Self::Description(_)
-            | Self::ReadyFile(_)
-            | Self::Metrics(_)
-            | Self::Start(_)
-            | Self::NoEngine(_)
-            | Self::NoTokens(_) => 2,
             Self::Server(_) | Self::Loading(_) => 3,
+            _ => 2,
         }
     }
 }

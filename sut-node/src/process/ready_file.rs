@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::Context as _;
 use netdiv_node_common::resources::files;
 use serde::Serialize;
 use tracing::warn;
@@ -19,16 +20,6 @@ pub(crate) struct ReadyContent<'a> {
     pub(crate) quic: Option<SocketAddr>,
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) pid: u32,
-}
-
-/// Error for a ready file that cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("--ready-file {}: cannot be written: {error}", path.display())]
-pub struct ReadyFileError {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Error of the system.
-    pub error: io::Error,
 }
 
 /// Ready file of this node. It is removed when the value is dropped.
@@ -44,29 +35,29 @@ pub(crate) struct ReadyFile {
 impl ReadyFile {
     /// Removes the file of an earlier node, and checks that this node will be able to write its
     /// file.
-    pub(crate) fn prepare(path: &Path) -> Result<Self, ReadyFileError> {
+    pub(crate) fn prepare(path: &Path) -> anyhow::Result<Self> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.tmp", std::process::id()));
         let file = Self { path: path.into(), temporary: path.with_file_name(name), written: None };
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file.error(error)),
-            _ => fs::write(&file.temporary, "").map_err(|error| file.error(error)).map(|()| file),
-        }
+        let prepared = match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => fs::write(&file.temporary, ""),
+        };
+        prepared.with_context(|| file.fault())?;
+        Ok(file)
     }
 
     /// Writes the file, which tells other programs that the node accepts calls.
-    pub(crate) fn publish(&mut self, ready: &ReadyContent<'_>) -> Result<(), ReadyFileError> {
-        let text = serde_json::to_string(ready).map_err(|error| self.error(error.into()))?;
-        let text = text + "\n";
+    pub(crate) fn publish(&mut self, ready: &ReadyContent<'_>) -> anyhow::Result<()> {
+        let text = serde_json::to_string(ready)? + "\n";
         let written = fs::write(&self.temporary, &text)
-            .and_then(|()| fs::rename(&self.temporary, &self.path))
-            .map_err(|error| self.error(error));
+            .and_then(|()| fs::rename(&self.temporary, &self.path));
         self.written = Some(text);
-        written
+        written.with_context(|| self.fault())
     }
 
-    fn error(&self, error: io::Error) -> ReadyFileError {
-        ReadyFileError { path: self.path.clone(), error }
+    fn fault(&self) -> String {
+        format!("--ready-file {}: cannot be written", self.path.display())
     }
 }
 
@@ -123,7 +114,7 @@ mod tests {
     fn a_path_that_cannot_be_written_is_an_error_at_once() {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path().join("none/ready.json"), folder.path().into()] {
-            let error = ReadyFile::prepare(&path).unwrap_err().to_string();
+            let error = format!("{:#}", ReadyFile::prepare(&path).unwrap_err());
             let start = format!("--ready-file {}: cannot be written: ", path.display());
             assert!(error.starts_with(&start), "{error}");
         }

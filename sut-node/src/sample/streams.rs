@@ -23,24 +23,13 @@ pub(crate) const MAX_STREAMS: usize = 256;
 pub(crate) type Burst = Result<Vec<InferResponse>, Status>;
 
 /// Open streams of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Streams {
     open: Mutex<BTreeMap<u64, WaitingStream>>,
     count: watch::Sender<usize>,
     next: AtomicU64,
     /// Number of samples whose replies the transports have accepted, since the start.
     answered: AtomicU64,
-}
-
-impl Default for Streams {
-    fn default() -> Self {
-        Self {
-            open: Mutex::default(),
-            count: watch::Sender::new(0),
-            next: AtomicU64::new(0),
-            answered: AtomicU64::new(0),
-        }
-    }
 }
 
 /// Entry of a stream in [`Streams`]. It is removed when this value is dropped.
