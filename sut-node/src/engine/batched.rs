@@ -15,7 +15,7 @@ use tracing::error;
 use crate::{
     engine::{
         answer::{BatchReply, Times, failure, reply},
-        interface::{DoneCallback, Engine, Inference},
+        interface::{BatchAnswers, DoneCallback, Engine},
         work::{EngineWork, drop_abandoned, panic_text},
     },
     ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError, metrics},
@@ -141,7 +141,7 @@ impl BegunBatch {
         let oldest = self.batch.first().map_or(self.taken, |sample| sample.arrived);
         metrics::batch(self.batch.len(), self.taken.saturating_duration_since(oldest), time);
         let batch_size = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
-        let prepare = outcome.as_ref().map_or(Duration::ZERO, |inference| inference.prepare);
+        let prepare = outcome.as_ref().map_or(Duration::ZERO, |answered| answered.prepare);
         // The batch was prepared while the previous one computed, and then waited for that one.
         let waited = before.map_or(Duration::ZERO, |before| {
             before.min(now).saturating_duration_since(self.taken + prepare)
@@ -155,11 +155,11 @@ impl BegunBatch {
 
 /// Waits for the engine's oldest batch, which has `samples` samples, and returns its result. A
 /// panic or a wrong number of answers counts as a failure of the engine, and the node continues.
-fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineError> {
+fn finish(engine: &mut dyn Engine, samples: usize) -> Result<BatchAnswers, EngineError> {
     let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
     let outcome = match ran {
-        Ok(Ok(inference)) if inference.answers.len() != samples => {
-            let answers = count(inference.answers.len(), "answer");
+        Ok(Ok(answered)) if answered.answers.len() != samples => {
+            let answers = count(answered.answers.len(), "answer");
             Err(EngineError::Failed(format!("{answers} for {}", count(samples, "sample"))))
         }
         Ok(outcome) => outcome,
@@ -173,10 +173,10 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
 }
 
 /// Returns true if no sample received a response, and the engine is to blame and not a sample.
-fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
+fn is_failure(outcome: &Result<BatchAnswers, EngineError>) -> bool {
     let failed = |error: &EngineError| !error.is_bad_sample();
     match outcome {
-        Ok(inference) => inference.answers.iter().all(|answer| answer.as_ref().is_err_and(failed)),
+        Ok(answered) => answered.answers.iter().all(|answer| answer.as_ref().is_err_and(failed)),
         Err(error) => failed(error),
     }
 }
@@ -184,14 +184,14 @@ fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
 /// Sends every sample of a batch its reply.
 fn answer(
     batch: Vec<QueuedSample>,
-    outcome: Result<Inference, EngineError>,
+    outcome: Result<BatchAnswers, EngineError>,
     times: &Times,
     encoding: Encoding,
 ) {
     let mut replies = BatchReply::new(batch.len());
     match outcome {
-        Ok(inference) => {
-            for (sample, answer) in batch.into_iter().zip(inference.answers) {
+        Ok(answered) => {
+            for (sample, answer) in batch.into_iter().zip(answered.answers) {
                 let reply = reply(&sample, answer, times, encoding);
                 replies.add(sample, reply);
             }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::{EngineKind, Inference},
+        interface::{BatchAnswers, EngineKind},
         sequential::{BatchRunner, SequentialEngine},
         settings::{EngineSettings, NodeSettings},
         shared_args::Given,
@@ -97,14 +97,14 @@ impl Echo {
 }
 
 impl BatchRunner for Echo {
-    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
+    fn infer(&mut self, batch: &[Payload]) -> Result<BatchAnswers, EngineError> {
         let samples = u32::try_from(batch.len()).unwrap_or(u32::MAX);
         let pause = self.settings.per_batch + self.settings.per_sample * samples;
         if !pause.is_zero() {
             thread::sleep(pause);
         }
         let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
-        Ok(Inference { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) trait Engine: Send {
     }
 
     /// Waits for the batch that was begun first, and returns its result.
-    fn finish(&mut self) -> Result<Inference, EngineError>;
+    fn finish(&mut self) -> Result<BatchAnswers, EngineError>;
 
     /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
@@ -129,14 +129,14 @@ impl EngineKind {
 
 /// Result of a batch.
 #[derive(Debug)]
-pub(crate) struct Inference {
+pub(crate) struct BatchAnswers {
     /// Response to each sample or its error, in the order of the batch.
     pub answers: Vec<Result<Bytes, EngineError>>,
     /// Time spent on preparing the input.
     pub prepare: Duration,
 }
 
-impl Inference {
+impl BatchAnswers {
     /// Returns the responses, or the first error.
     pub(crate) fn responses(self) -> Result<Vec<Bytes>, EngineError> {
         self.answers.into_iter().collect()

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::{EngineKind, Inference},
+        interface::{BatchAnswers, EngineKind},
         sequential::BatchRunner,
         settings::{EngineSettings, NodeSettings},
         shared_args::Given,
@@ -64,8 +64,8 @@ impl NoModel {
 }
 
 impl BatchRunner for NoModel {
-    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
+    fn infer(&mut self, batch: &[Payload]) -> Result<BatchAnswers, EngineError> {
         let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
-        Ok(Inference { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::{EngineKind, Inference},
+        interface::{BatchAnswers, EngineKind},
         onnx_file::{OnnxFile, RTEN},
         sequential::{BatchRunner, SequentialEngine},
         settings::{EngineSettings, NodeSettings, check_model_file},
@@ -196,7 +196,7 @@ impl Onnx {
 }
 
 impl BatchRunner for Onnx {
-    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
+    fn infer(&mut self, batch: &[Payload]) -> Result<BatchAnswers, EngineError> {
         let started = Instant::now();
         let samples: Vec<_> = batch.iter().map(Payload::tensors).collect();
         let groups = group_by_shape(&samples, self.model.single_samples);
@@ -223,7 +223,7 @@ impl BatchRunner for Onnx {
                 }
             }
         }
-        Ok(Inference { answers, prepare })
+        Ok(BatchAnswers { answers, prepare })
     }
 
     /// Runs three batches of two samples of zeros, if the model has one input of a fixed shape. The
@@ -234,7 +234,7 @@ impl BatchRunner for Onnx {
         let zeros = vec![Payload::read(&self.model.input, vec![0; bytes].into())?; 2];
         for _ in 0..3 {
             self.infer(&zeros)
-                .and_then(Inference::responses)
+                .and_then(BatchAnswers::responses)
                 .map_err(|error| self.model.file.unsupported(error.to_string()))?;
         }
         Ok(())
@@ -376,7 +376,7 @@ mod tests {
             let settings = OnnxConfig { model, postprocess: Postprocess::None, ..digits() };
             let model = Arc::new(OnnxModel::load(&settings)?);
             let sample = Payload::read(&model.input, vec![3; 64].into())?;
-            Onnx::new(model, &settings).infer(&[sample]).and_then(Inference::responses)
+            Onnx::new(model, &settings).infer(&[sample]).and_then(BatchAnswers::responses)
         };
         assert_eq!(answers(Some(path.clone())).unwrap(), answers(None).unwrap());
         std::fs::remove_file(folder.path().join("weights.bin")).unwrap();

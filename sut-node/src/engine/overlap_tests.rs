@@ -26,7 +26,7 @@ use crate::{
     batching::{batcher::BatchLimits, queue::BatchQueue},
     engine::{
         batched::BatchedWork,
-        interface::{DoneCallback, Engine, Inference},
+        interface::{BatchAnswers, DoneCallback, Engine},
         thread::EngineThread,
     },
     ground::{clock::Clock, error::EngineError},
@@ -82,11 +82,11 @@ impl Engine for Device {
         true
     }
 
-    fn finish(&mut self) -> Result<Inference, EngineError> {
+    fn finish(&mut self) -> Result<BatchAnswers, EngineError> {
         self.permits.wait(1);
         let batch = self.batches.pop_front().unwrap_or_default();
         let answers = batch.iter().map(|sample| Ok(sample.bytes().clone())).collect();
-        Ok(Inference { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Engines that run one batch at a time.
 
 use crate::{
-    engine::interface::{Engine, Inference},
+    engine::interface::{BatchAnswers, Engine},
     ground::error::EngineError,
     model::payload::Payload,
 };
@@ -9,7 +9,7 @@ use crate::{
 /// Engine that runs a whole batch in one call.
 pub(crate) trait BatchRunner: Send {
     /// Runs a batch of decoded samples.
-    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError>;
+    fn infer(&mut self, batch: &[Payload]) -> Result<BatchAnswers, EngineError>;
 
     /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
@@ -43,7 +43,7 @@ impl<E: BatchRunner> Engine for SequentialEngine<E> {
         self.batch = batch;
     }
 
-    fn finish(&mut self) -> Result<Inference, EngineError> {
+    fn finish(&mut self) -> Result<BatchAnswers, EngineError> {
         let batch = std::mem::take(&mut self.batch);
         self.engine.infer(&batch)
     }

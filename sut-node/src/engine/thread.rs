@@ -103,7 +103,7 @@ mod tests {
         batching::batcher::BatchLimits,
         engine::{
             batched::BatchedWork,
-            interface::{Inference, StreamingEngine},
+            interface::{BatchAnswers, StreamingEngine},
             sequential::{BatchRunner, SequentialEngine},
             sink::Sink,
             streaming::StreamingWork,
@@ -122,20 +122,22 @@ mod tests {
     struct FailingEngine(usize);
 
     impl BatchRunner for FailingEngine {
-        fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
+        fn infer(&mut self, batch: &[Payload]) -> Result<BatchAnswers, EngineError> {
             self.0 += 1;
             match self.0 {
                 1 => Err(EngineError::Failed("x".repeat(1 << 20))),
                 2 => panic!("overheated"),
-                3 => Ok(inference(Vec::new())),
-                4 => Ok(inference(vec![Err(EngineError::BadSample("blurred".into()))])),
-                _ => Ok(inference(batch.iter().map(|sample| Ok(sample.bytes().clone())).collect())),
+                3 => Ok(batch_answers(Vec::new())),
+                4 => Ok(batch_answers(vec![Err(EngineError::BadSample("blurred".into()))])),
+                _ => Ok(batch_answers(
+                    batch.iter().map(|sample| Ok(sample.bytes().clone())).collect(),
+                )),
             }
         }
     }
 
-    fn inference(answers: Vec<Result<Bytes, EngineError>>) -> Inference {
-        Inference { answers, prepare: Duration::ZERO }
+    fn batch_answers(answers: Vec<Result<Bytes, EngineError>>) -> BatchAnswers {
+        BatchAnswers { answers, prepare: Duration::ZERO }
     }
 
     /// A node with one engine and a stream to it.

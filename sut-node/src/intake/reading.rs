@@ -78,7 +78,7 @@ pub(super) async fn read_stream<S>(
         };
         let arrived = node.queue.clock().now();
         if replies.has_checksums()
-            && let Err(damage) = check(&mut burst)
+            && let Err(damage) = verify_checksums(&mut burst)
         {
             more = Err(damage);
         }
@@ -199,9 +199,9 @@ impl Intake<'_> {
     }
 }
 
-/// Verifies the checksums of the received messages. Discards the first damaged message and all
+/// Verifies the checksums of received messages. Discards the first damaged message and all
 /// messages after it, because the extent of the damage is unknown.
-fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
+fn verify_checksums(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
     let mut outcomes = burst.iter().map(checksum::check_request).enumerate();
     let damaged = outcomes.find_map(|(place, outcome)| outcome.err().map(|error| (place, error)));
     let Some((place, error)) = damaged else { return Ok(()) };

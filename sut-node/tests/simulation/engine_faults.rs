@@ -15,7 +15,7 @@ use rand::{Rng as _, rngs::StdRng};
 
 use super::MAX_BATCH;
 use crate::{
-    engine::interface::{Engine, Inference},
+    engine::interface::{BatchAnswers, Engine},
     ground::error::EngineError,
     model::payload::Payload,
 };
@@ -43,7 +43,7 @@ impl Engine for Unreliable {
         }
     }
 
-    fn finish(&mut self) -> Result<Inference, EngineError> {
+    fn finish(&mut self) -> Result<BatchAnswers, EngineError> {
         let batch = self.batches.pop_front().unwrap_or_default();
         let mut answers: Vec<_> = batch.iter().map(|sample| Ok(sample.bytes().clone())).collect();
         let fault =
@@ -59,6 +59,6 @@ impl Engine for Unreliable {
             }
             _ => {}
         }
-        Ok(Inference { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
     }
 }

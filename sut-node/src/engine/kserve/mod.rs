@@ -11,7 +11,6 @@ pub(crate) mod load;
 pub(super) mod output;
 mod probe;
 mod reply;
-mod scalar;
 mod tensors;
 mod tokens;
 

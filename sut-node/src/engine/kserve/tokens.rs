@@ -19,7 +19,6 @@ use crate::{
                 model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
                 model_metadata_response::TensorMetadata,
             },
-            scalar,
         },
         remote::{
             reading::{Parts, read},
@@ -112,7 +111,7 @@ impl TokenPlan {
                 }
                 InputContent::PromptTokens => {
                     let tokens = i64::try_from(prompt.len()).unwrap_or(i64::MAX);
-                    let bytes = scalar::bytes(InputValue::Integer(tokens), data_type);
+                    let bytes = scalar_bytes(InputValue::Integer(tokens), data_type);
                     bytes.ok_or_else(|| format!("{name:?} cannot hold {tokens}"))?.into()
                 }
                 InputContent::Constant(bytes) => bytes.clone(),
@@ -178,7 +177,7 @@ impl Input {
         let holds = match number {
             None => InputContent::Prompt,
             Some(number) => {
-                let bytes = scalar::bytes(number, &data_type);
+                let bytes = scalar_bytes(number, &data_type);
                 let bytes = bytes.ok_or_else(|| format!("{is}, which cannot hold {number:?}"))?;
                 match given {
                     InputValue::Word(InputSource::PromptTokens) => InputContent::PromptTokens,
@@ -201,5 +200,62 @@ fn ids(prompt: &[i64], data_type: &str) -> Bytes {
     match of_ids(data_type) {
         Some(DataType::Int64) => prompt.iter().flat_map(|id| id.to_le_bytes()).collect(),
         _ => prompt.iter().flat_map(|id| (*id as i32).to_le_bytes()).collect(),
+    }
+}
+
+/// Returns the bytes of a number, little-endian, as the only element of a tensor; `None` if the type
+/// is unsupported or cannot hold the number.
+fn scalar_bytes(number: InputValue, data_type: &str) -> Option<Vec<u8>> {
+    macro_rules! whole {
+        ($number:expr, $type:ty) => {
+            <$type>::try_from($number).ok().map(|number| number.to_le_bytes().to_vec())
+        };
+    }
+    match (number, data_type) {
+        (InputValue::Bool(truth), "BOOL") => Some(vec![u8::from(truth)]),
+        (InputValue::Integer(number), "INT8") => whole!(number, i8),
+        (InputValue::Integer(number), "INT16") => whole!(number, i16),
+        (InputValue::Integer(number), "INT32") => whole!(number, i32),
+        (InputValue::Integer(number), "INT64") => whole!(number, i64),
+        (InputValue::Integer(number), "UINT8") => whole!(number, u8),
+        (InputValue::Integer(number), "UINT16") => whole!(number, u16),
+        (InputValue::Integer(number), "UINT32") => whole!(number, u32),
+        (InputValue::Integer(number), "UINT64") => whole!(number, u64),
+        (InputValue::Integer(number), "FP32") => Some((number as f32).to_le_bytes().to_vec()),
+        (InputValue::Integer(number), "FP64") => Some((number as f64).to_le_bytes().to_vec()),
+        (InputValue::Float(number), "FP32") => Some((number as f32).to_le_bytes().to_vec()),
+        (InputValue::Float(number), "FP64") => Some(number.to_le_bytes().to_vec()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fit_their_types_or_are_refused() {
+        assert_eq!(
+            scalar_bytes(InputValue::Integer(-2), "INT32"),
+            Some(vec![0xfe, 0xff, 0xff, 0xff])
+        );
+        assert_eq!(
+            scalar_bytes(InputValue::Integer(1), "FP32"),
+            Some(1_f32.to_le_bytes().to_vec())
+        );
+        assert_eq!(
+            scalar_bytes(InputValue::Float(0.5), "FP64"),
+            Some(0.5_f64.to_le_bytes().to_vec())
+        );
+        assert_eq!(scalar_bytes(InputValue::Bool(true), "BOOL"), Some(vec![1]));
+        for (number, data_type) in [
+            (InputValue::Integer(300), "UINT8"),
+            (InputValue::Integer(-1), "UINT64"),
+            (InputValue::Integer(1), "BOOL"),
+            (InputValue::Float(1.0), "INT32"),
+            (InputValue::Integer(1), "BYTES"),
+        ] {
+            assert_eq!(scalar_bytes(number, data_type), None, "{data_type}");
+        }
     }
 }

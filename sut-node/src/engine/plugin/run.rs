@@ -17,7 +17,7 @@ use tracing::warn;
 use crate::{
     batching::batcher::BatchLimits,
     engine::{
-        interface::{DoneCallback, Engine, Inference},
+        interface::{BatchAnswers, DoneCallback, Engine},
         plugin::{batch_waiter::BatchWaiter, settings::TensorPluginConfig},
     },
     ground::error::EngineError,
@@ -355,7 +355,7 @@ impl Engine for PluginEngine {
         self.waiting.as_ref().zip(last).is_some_and(|(waiting, last)| waiting.ask(last, done))
     }
 
-    fn finish(&mut self) -> Result<Inference, EngineError> {
+    fn finish(&mut self) -> Result<BatchAnswers, EngineError> {
         let number = self.oldest;
         self.oldest += 1;
         // A panic may have left a batch that was already answered.
@@ -390,7 +390,7 @@ impl Engine for PluginEngine {
         let answers = self.answers(running, &mut tries);
         match self.instance.loss_reason() {
             Some(why) => Err(PluginError::DeviceLost(why.into()).into()),
-            None => Ok(Inference { answers, prepare }),
+            None => Ok(BatchAnswers { answers, prepare }),
         }
     }
 

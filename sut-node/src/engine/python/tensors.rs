@@ -13,7 +13,7 @@ use netdiv_contract::layout::element_bytes;
 
 use crate::{
     engine::{
-        interface::{DoneCallback, Engine, Inference},
+        interface::{BatchAnswers, DoneCallback, Engine},
         python::outcomes::{Outcome, Outcomes, SLOTS},
     },
     ground::{engine_activity::Loss, error::EngineError},
@@ -185,7 +185,7 @@ impl Engine for PythonTensors {
         is_sent
     }
 
-    fn finish(&mut self) -> Result<Inference, EngineError> {
+    fn finish(&mut self) -> Result<BatchAnswers, EngineError> {
         let none = || EngineError::Failed("no batch has begun".into());
         let batch = self.begun.pop_front().ok_or_else(none)?;
         if let Some(failure) = batch.failure {
@@ -211,7 +211,7 @@ impl Engine for PythonTensors {
             }
         };
         let answers = batch.refused.into_iter().map(response).collect();
-        Ok(Inference { answers, prepare: batch.prepare })
+        Ok(BatchAnswers { answers, prepare: batch.prepare })
     }
 
     fn loss(&self) -> Option<Loss> {

@@ -57,3 +57,11 @@ pub(crate) fn parse_finish(word: &str, stop: &str, length: &str) -> Result<Finis
         _ => Err(format!("the output is incomplete; its finish reason is `{word}`")),
     }
 }
+
+/// Fails for another output than the first, the only one that a request asks for.
+pub(crate) fn expect_first(index: u64) -> Result<(), String> {
+    match index {
+        0 => Ok(()),
+        _ => Err(format!("expected one output, received output {index}")),
+    }
+}

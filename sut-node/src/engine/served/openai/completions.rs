@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, parse_finish},
+    engine::served::chunk::{Chunk, Counts, expect_first, parse_finish},
     model::served_model::ServedModel,
 };
 
@@ -81,9 +81,7 @@ pub(super) fn read(data: &str) -> Result<Chunk, String> {
     });
     let mut chunk = Chunk { counts, server: event.system_fingerprint, ..Chunk::default() };
     for choice in event.choices.unwrap_or_default() {
-        if choice.index != 0 {
-            return Err(format!("expected one output, received output {}", choice.index));
-        }
+        expect_first(choice.index)?;
         let ids = choice.token_ids.unwrap_or_default();
         // Nearly always there is one choice, so its ids are moved.
         if chunk.ids.is_empty() {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, parse_finish},
+    engine::served::chunk::{Chunk, Counts, expect_first, parse_finish},
     model::served_model::ServedModel,
 };
 
@@ -52,9 +52,7 @@ struct Timings {
 
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let event: LlamaCppEvent = serde_json::from_str(data).map_err(|error| error.to_string())?;
-    if event.index != 0 {
-        return Err(format!("expected one output, received output {}", event.index));
-    }
+    expect_first(event.index)?;
     if event.truncated {
         return Err("the server truncated the prompt; start it with a longer context".into());
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, parse_finish},
+    engine::served::chunk::{Chunk, Counts, expect_first, parse_finish},
     model::served_model::ServedModel,
 };
 
@@ -55,9 +55,7 @@ struct FinishReason {
 
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let event: SglangEvent = serde_json::from_str(data).map_err(|error| error.to_string())?;
-    if event.index != 0 {
-        return Err(format!("expected one output, received output {}", event.index));
-    }
+    expect_first(event.index)?;
     let mut chunk = Chunk { ids: event.output_ids.unwrap_or_default(), ..Chunk::default() };
     let Some(meta) = event.meta_info else { return Ok(chunk) };
     chunk.so_far = meta.completion_tokens;
