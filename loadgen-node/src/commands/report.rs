@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::{RunError, output, recording::run::RecordedRun, report};
+use crate::{RunError, output, recording::RecordedRun, report};
 
 /// Options of `loadgen-node report`.
 #[derive(Debug, clap::Args)]

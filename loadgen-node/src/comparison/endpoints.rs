@@ -11,10 +11,7 @@ use netdiv_rules::Scenario;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    kind::SubjectKind,
-    subject::{MeasuredFigure, Subject},
-};
+use super::subject::{MeasuredFigure, Subject, SubjectKind};
 use crate::{
     RunError,
     recording::{LATENCIES, PERCENTILES, histograms::Histograms},

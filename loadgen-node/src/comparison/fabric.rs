@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use netdiv_node_common::resources::{files, json};
 
-use super::{
-    kind::{NetworkKind, SubjectKind},
-    subject::{MeasuredFigure, Subject},
-};
+use super::subject::{MeasuredFigure, NetworkKind, Subject, SubjectKind};
 use crate::{
     RunError,
     fabric::{figures::Bandwidth, report::Report},

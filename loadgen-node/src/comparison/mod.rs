@@ -9,7 +9,6 @@
 mod endpoints;
 mod fabric;
 mod figure;
-mod kind;
 mod run;
 mod side;
 mod subject;
@@ -24,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use self::{kind::SubjectKind, subject::Subject};
+use self::subject::{Subject, SubjectKind};
 use crate::RunError;
 
 /// Result of a comparison.

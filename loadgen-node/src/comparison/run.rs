@@ -5,13 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use netdiv_machine::evidence::{Machine, Route};
 use netdiv_rules::{Mode, Scenario};
 
-use super::{
-    kind::SubjectKind,
-    subject::{MeasuredFigure, Subject},
-};
+use super::subject::{MeasuredFigure, Subject, SubjectKind};
 use crate::{
     record::{Accuracy, Metric, RunResult, Verdict},
-    recording::{LATENCIES, PERCENTILES, run::RecordedRun},
+    recording::{LATENCIES, PERCENTILES, RecordedRun},
 };
 
 /// Settings that name a destination and do not affect a run.

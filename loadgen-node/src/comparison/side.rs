@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use serde::Serialize;
 
 use super::{endpoints, fabric, run, subject::Subject};
-use crate::{RunError, output, recording::run::RecordedRun};
+use crate::{
+    RunError, output,
+    recording::{RecordedRun, folder_name},
+};
 
 /// Side of a comparison: a subject, or several subjects with the same settings.
 #[derive(Debug, Serialize)]
@@ -40,7 +43,7 @@ impl Side {
         }
         Ok(Self {
             name: folder.display().to_string(),
-            folders: subjects.iter().map(Subject::name).collect(),
+            folders: subjects.iter().map(|subject| folder_name(&subject.folder)).collect(),
             subjects,
         })
     }

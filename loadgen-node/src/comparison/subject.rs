@@ -1,8 +1,9 @@
-//! Subjects of a comparison.
+//! Subjects of a comparison: their kinds, facts and figures.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use super::kind::SubjectKind;
+use netdiv_rules::{Mode, Scenario};
+
 use crate::recording::histograms::Histograms;
 
 /// A run, a result of MLPerf Endpoints, or a network measurement.
@@ -26,12 +27,6 @@ impl Subject {
     pub(crate) fn values(&self, name: &str) -> Option<Vec<f64>> {
         let figure = self.figures.iter().find(|figure| figure.name == name)?;
         Some(figure.values.clone())
-    }
-
-    /// Returns the name of the folder, for display.
-    pub(super) fn name(&self) -> String {
-        let whole = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
-        whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
     }
 }
 
@@ -60,5 +55,55 @@ impl MeasuredFigure {
     /// Returns a figure for which any loss counts.
     pub(crate) fn exact(name: impl Into<String>, unit: &str, value: f64) -> Self {
         Self { exact: true, ..Self::new(name, unit, vec![value]) }
+    }
+}
+
+/// Kind of a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SubjectKind {
+    /// Run of LoadGen.
+    Run { benchmark: String, scenario: Scenario, mode: Mode },
+    /// Result of MLPerf Endpoints. Its load pattern determines the scenario.
+    Endpoints { scenario: Scenario },
+    /// Network measurement.
+    Network(NetworkKind),
+}
+
+/// Kind of a network measurement. Each kind has figures of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+pub(crate) enum NetworkKind {
+    #[strum(to_string = "by message sizes")]
+    Sizes,
+    #[strum(to_string = "between all pairs of hosts (--matrix)")]
+    Matrix,
+    #[strum(to_string = "over a long time (--soak)")]
+    Soak,
+    #[strum(to_string = "at a fixed rate (--rate)")]
+    Rate,
+}
+
+impl SubjectKind {
+    /// Returns true if subjects of both kinds can be compared. A result of MLPerf Endpoints does
+    /// not name its benchmark.
+    pub(super) fn is_comparable(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Endpoints { scenario }, Self::Run { scenario: of_run, mode, .. })
+            | (Self::Run { scenario: of_run, mode, .. }, Self::Endpoints { scenario }) => {
+                scenario == of_run && *mode == Mode::Performance
+            }
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for SubjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run { benchmark, scenario, mode } => write!(f, "{benchmark} {scenario} {mode}"),
+            Self::Endpoints { scenario } => {
+                write!(f, "an MLPerf Endpoints result ({scenario} performance)")
+            }
+            Self::Network(kind) => write!(f, "a network measurement {kind}"),
+        }
     }
 }

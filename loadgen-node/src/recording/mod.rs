@@ -2,16 +2,19 @@
 //! durations of samples (`histograms.hlog`). docs/RECORDS.md describes the formats.
 
 pub(crate) mod histograms;
-pub(crate) mod run;
 pub(crate) mod series;
 pub(crate) mod steady;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use netdiv_node_common::resources::files;
 use netdiv_rules::{Mode, official_log, record::RunResult};
 
-use crate::{RunError, output};
+use self::{histograms::Histograms, series::SeriesRow};
+use crate::{
+    RunError,
+    output::{self, FABRIC},
+};
 
 /// Latencies that LoadGen logs: the prefix of each in the keys of `loadgen_latency_ns`, and its
 /// name.
@@ -43,4 +46,46 @@ pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, Run
         Some((name, _)) => Err(refused(format!("{name} is not what LoadGen wrote in this run"))),
         None => Ok(run),
     }
+}
+
+/// A run that has ended, with its records.
+#[derive(Debug)]
+pub(crate) struct RecordedRun {
+    pub(crate) folder: PathBuf,
+    pub(crate) result: RunResult,
+    /// Rows of `series.csv`. Empty for a run of an earlier version, which wrote no such file.
+    pub(crate) series: Vec<SeriesRow>,
+    pub(crate) histograms: Histograms,
+}
+
+impl RecordedRun {
+    /// Reads the run in a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
+        if !folder.join(output::RESULT).exists() && folder.join(FABRIC).exists() {
+            return Err(RunError::Usage(format!(
+                "{} holds a network measurement (`loadgen-node fabric`), not a run: open the picture beside its {FABRIC}, \
+                 fabric.svg or matrix.svg, or compare it with another measurement by `loadgen-node compare`",
+                folder.display()
+            )));
+        }
+        let result = read_result(folder).map_err(|why| {
+            RunError::Usage(format!("{why}; pass the folder of a finished run (--output of `run`)"))
+        })?;
+        Ok(Self {
+            folder: folder.into(),
+            result,
+            series: series::read(folder).map_err(RunError::Usage)?,
+            histograms: Histograms::read(folder).map_err(RunError::Usage)?,
+        })
+    }
+
+    pub(crate) fn name(&self) -> String {
+        folder_name(&self.folder)
+    }
+}
+
+/// Returns the name of a folder, for display.
+pub(crate) fn folder_name(folder: &Path) -> String {
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
 }

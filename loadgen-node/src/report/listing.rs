@@ -6,7 +6,7 @@ use super::{
     columns,
     run::{facts, verdict},
 };
-use crate::{RunError, record::RunResult, recording::run::RecordedRun};
+use crate::{RunError, record::RunResult, recording::RecordedRun};
 
 /// First columns of a run and of its nodes, after the run's name: keys of `result.json`.
 const OF_BOTH: [&str; 6] = ["benchmark", "scenario", "mode", "verdict", "started", "test_seconds"];

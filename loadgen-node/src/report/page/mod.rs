@@ -17,7 +17,7 @@ use self::elements::{document, table, words};
 use super::run::{facts, purpose, verdict};
 use crate::{
     record::{RunResult, Verdict},
-    recording::run::RecordedRun,
+    recording::RecordedRun,
     units::count,
 };
 

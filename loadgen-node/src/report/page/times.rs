@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     record::RunResult,
-    recording::{LATENCIES, histograms::Measure, run::RecordedRun, series::SeriesRow},
+    recording::{LATENCIES, RecordedRun, histograms::Measure, series::SeriesRow},
 };
 use netdiv_rules::{Mode, Scenario};
 
