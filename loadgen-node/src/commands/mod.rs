@@ -10,7 +10,6 @@ mod doctor;
 mod fabric;
 mod help;
 mod ids;
-mod in_process;
 mod init;
 mod keys;
 mod model;

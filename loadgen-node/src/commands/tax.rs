@@ -55,7 +55,7 @@ impl TaxArgs {
         if self.rounds == 0 {
             return usage("--rounds 0: must be at least 1");
         }
-        super::in_process::find()?;
+        super::run::find_tool()?;
         let _claim = output::prepare(&self.output)?;
         let mut rounds = Vec::new();
         for number in 1..=self.rounds {

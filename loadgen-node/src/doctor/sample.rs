@@ -1,5 +1,5 @@
-//! Sends every node a sample, one node at a time, so that each has the network and the machine for
-//! itself.
+//! Sends every node a sample through the QDL, without LoadGen, over the connections of a run: one
+//! node at a time, so that each has the network and the machine for itself.
 
 use std::{sync::Arc, time::Instant};
 

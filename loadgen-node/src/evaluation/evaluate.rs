@@ -12,7 +12,7 @@ use netdiv_rules::{
 };
 use tracing::info;
 
-use super::{child_process, environment::Environment, requirements, trial};
+use super::{child_process, environment::Environment, requirements};
 use crate::{
     RunError, folder_lock::FolderLock, output, run::outcome::accuracy::OfficialScript,
     settings::usage,
@@ -48,7 +48,7 @@ pub(crate) fn evaluate(
     };
     let environment = environment()?;
     if let Some(own) = &script.trial {
-        trial::run_trial(script, own, reference, &environment)?;
+        requirements::run_trial(script, own, reference, &environment)?;
     }
     let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
     // Files of an earlier evaluation must not be taken for files of this one.

@@ -4,10 +4,7 @@ mod child_process;
 mod environment;
 mod evaluate;
 mod requirements;
-mod stderr_lines;
-mod trial;
 
 pub(crate) use environment::Environment;
 pub(crate) use evaluate::{Evaluation, evaluate};
-pub(crate) use requirements::options as check_options;
-pub(crate) use trial::run_trial as try_out;
+pub(crate) use requirements::{options as check_options, run_trial as try_out};
