@@ -55,7 +55,7 @@ pub use run::{
     InProcessEngines, LoadGenTest, Reading, RunCounters, StartEngines, System, cpu_seconds,
     node_record, process,
 };
-pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
+pub use settings::{NetworkArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;
 use tracing::error;
 

@@ -1,18 +1,36 @@
-//! Settings of the connections to nodes.
+//! Settings of the nodes and the connections to them.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use netdiv_contract::limits;
-use netdiv_node_common::process::{ByteCount, TimeSpan};
+use netdiv_node_common::process::{ByteCount, CommandSettings, Keys, TimeSpan};
 use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
-use netdiv_transport::security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback};
+use netdiv_transport::{
+    discovery::{self, Nodes},
+    security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback},
+};
 use serde::Serialize;
 
-use super::{
-    bounds::{at_least_one, bytes, time, usage, within},
-    discovery::{DiscoveryArgs, DnsNames},
-};
+use super::bounds::{at_least_one, bytes, time, usage, within};
 use crate::RunError;
+
+/// Treatment of DNS names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DnsNames {
+    /// DNS names are looked up.
+    LookUp,
+    /// DNS names are only checked as text, and name no node: the command prints settings without
+    /// using the network.
+    Leave,
+}
+
+impl DnsNames {
+    /// Returns the treatment of DNS names in a command with these settings. A command that only
+    /// prints its settings does not look them up.
+    pub(crate) fn of<T: Keys>(settings: &CommandSettings<T>) -> Self {
+        if settings.only_prints() { Self::Leave } else { Self::LookUp }
+    }
+}
 
 /// Maximum number of connections to a node, and of streams on each: sample ids have room for this
 /// number of streams in a run.
@@ -32,10 +50,13 @@ pub struct NetworkArgs {
     /// docs/OPERATING.md#name-the-nodes
     #[arg(long, value_name = "NODES")]
     pub nodes: Option<Vec<String>>,
-    /// Further keys about the nodes.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub discovery: DiscoveryArgs,
+    /// Port of nodes that are named without a port
+    #[arg(long, value_name = "PORT", default_value_t = discovery::PORT)]
+    pub nodes_port: u16,
+    /// Required number of nodes. DNS names are looked up until as many are found, for at most
+    /// --connect-timeout [default: as many as are found]
+    #[arg(long, value_name = "N")]
+    pub nodes_expected: Option<usize>,
     /// Transport of the messages
     #[arg(long, default_value_t)]
     pub transport: Transport,
@@ -100,8 +121,7 @@ impl NetworkArgs {
             control_timeout: time("control-timeout", self.control_timeout)?,
             ..Default::default()
         };
-        let patience = network.options.connect_timeout;
-        let nodes = self.discovery.nodes(self.nodes.as_deref(), patience, names)?;
+        let nodes = self.addresses(network.options.connect_timeout, names)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));
         match (self.insecure.unwrap_or(false), stranger) {
@@ -130,6 +150,20 @@ impl NetworkArgs {
             on_thread_start: Some(OnThreadStart(Arc::new(pin))),
             ..Settings::new(nodes)
         })
+    }
+
+    /// Returns the addresses of the nodes. Looks up DNS names until they are found, for at most
+    /// `patience`.
+    fn addresses(&self, patience: Duration, names: DnsNames) -> Result<Vec<String>, RunError> {
+        let expected =
+            self.nodes_expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
+        let (option, named) = ("--nodes", self.nodes.as_deref().unwrap_or_default());
+        let nodes = Nodes { option, named, port: self.nodes_port, expected, patience };
+        let found = match names {
+            DnsNames::LookUp => nodes.discover(),
+            DnsNames::Leave => nodes.addresses(),
+        };
+        found.map_err(|error| RunError::Usage(error.to_string()))
     }
 
     fn options(&self) -> Result<Options, RunError> {

@@ -1,20 +1,23 @@
 //! Resolves the keys of a run to its settings: checks that the keys fit together, and fills in the
 //! defaults.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use clap::{Args as _, Command};
 use netdiv_contract::{NAME_RULE, is_name};
 use netdiv_dataset::{self as dataset, SORTING};
 use netdiv_machine::evidence::Statement;
+use netdiv_node_common::process::{parse_keys, with_absolute_paths};
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{Division, Mode, Scenario};
+use netdiv_transport::socket_address;
+use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::{
     NetworkArgs, QdlArgs, RunArgs, RunConfig, Target,
     bounds::{at_least_one, bytes, time, usage},
-    discovery::DnsNames,
+    network::DnsNames,
 };
 use crate::{RunError, own_loadgen};
 
@@ -63,7 +66,7 @@ impl RunArgs {
             evidence: self.evidence()?,
             audit_config: self.audit_config()?,
             settings: self.loadgen_settings(&benchmark, scenario)?,
-            metrics: self.observe.resolve()?,
+            metrics: self.metrics.as_deref().map(metrics_address).transpose()?,
             recorded_settings: self.recorded_settings(&target)?,
             target,
             scenario,
@@ -223,6 +226,35 @@ impl RunArgs {
             ..settings
         })))
     }
+
+    /// Returns the settings of file and command line, with absolute paths and the nodes that were
+    /// found. They mean the same in every folder and at every time.
+    fn recorded_settings(&self, target: &Target) -> Result<BTreeMap<String, Value>, RunError> {
+        let mut args = self.clone();
+        if let Some(settings) = target.nodes() {
+            args.network.nodes = Some(settings.nodes.clone());
+        }
+        Ok(args.given()?.into_iter().collect())
+    }
+
+    /// Returns the settings that are not the defaults, by key, with absolute paths.
+    fn given(&self) -> Result<Map<String, Value>, RunError> {
+        let defaults = with_absolute_paths(&parse_keys::<Self>([""; 0])?)?;
+        let mut given = with_absolute_paths(self)?;
+        given.retain(|key, value| defaults.get(key) != Some(value));
+        Ok(given)
+    }
+}
+
+/// Parses the address of the Prometheus endpoint.
+fn metrics_address(text: &str) -> Result<SocketAddr, RunError> {
+    match socket_address(text) {
+        Ok(address) if address.port() == 0 => usage(
+            "--metrics with port 0 takes any free port, which no client would know; name a port",
+        ),
+        Ok(address) => Ok(address),
+        Err(why) => usage(format!("--metrics {text}: {why}")),
+    }
 }
 
 /// LoadGen's settings for the demo's language model if there is no user.conf. They issue enough
@@ -253,5 +285,30 @@ fn demo_settings(benchmark: &str, scenario: Scenario) -> &'static [(&'static str
         _ if benchmark != SORTING => &[],
         Scenario::Offline => &DEMO_TOKENS_OFFLINE,
         Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => &DEMO_TOKENS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_are_settings_that_mean_the_same_in_every_folder() {
+        let options = [
+            "--dataset=Cargo.toml+synthetic:4x16",
+            "--user-conf=user.conf",
+            "--setting=min_query_count=1",
+            "--mode=performance",
+        ];
+        let args: RunArgs = parse_keys(options).unwrap();
+        let nodes = vec!["a:1".to_owned(), "n@10.0.0.1:5".to_owned()];
+        let target = Target::Nodes(Box::new(netdiv_qdl::Settings::new(nodes.clone())));
+        let here = std::env::current_dir().unwrap();
+        let file = here.join("Cargo.toml").display().to_string();
+        let want = serde_json::json!({
+            "dataset": format!("{file}+synthetic:4x16"), "nodes": nodes,
+            "setting": ["min_query_count=1"], "user_conf": here.join("user.conf"),
+        });
+        assert_eq!(Value::from_iter(args.recorded_settings(&target).unwrap()), want);
     }
 }

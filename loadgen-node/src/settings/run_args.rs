@@ -1,16 +1,17 @@
 //! Options of a run on the command line, and its keys in the settings file.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{path::PathBuf, sync::Arc};
 
 use netdiv_node_common::process::ByteCount;
-use netdiv_rules::{Division, Mode, Scenario, book::RoundName};
-use netdiv_transport::socket_address;
+use netdiv_rules::{
+    Division, Mode, Scenario,
+    book::{RoundName, Table},
+};
 use serde::Serialize;
 
 use super::{
-    NetworkArgs, QdlArgs, TableArgs,
+    NetworkArgs, QdlArgs,
     qdl_args::{FAILURES, RULES},
-    usage,
 };
 use crate::RunError;
 
@@ -103,34 +104,27 @@ pub struct RunArgs {
     /// Do not show progress
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = OUTPUT)]
     pub quiet: Option<bool>,
-    /// Keys of a run's observability.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub observe: ObserveArgs,
-}
-
-/// Keys of a run's observability.
-#[derive(Debug, Clone, clap::Args, Serialize)]
-#[command(next_help_heading = "Observability")]
-pub struct ObserveArgs {
     /// Address of the Prometheus endpoint during the run [default: none]
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "IP:PORT", help_heading = "Observability")]
     pub metrics: Option<String>,
 }
 
-impl ObserveArgs {
-    /// Returns the address of the Prometheus endpoint.
-    pub(super) fn resolve(&self) -> Result<Option<SocketAddr>, RunError> {
-        self.metrics.as_deref().map(address).transpose()
-    }
+/// Key that selects the table of benchmarks.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+#[command(next_help_heading = "Test")]
+pub struct TableArgs {
+    /// Use this table of benchmarks, in TOML, instead of the built-in one
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub benchmarks: Option<PathBuf>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, RunError> {
-    match socket_address(text) {
-        Ok(address) if address.port() == 0 => usage(
-            "--metrics with port 0 takes any free port, which no client would know; name a port",
-        ),
-        Ok(address) => Ok(address),
-        Err(why) => usage(format!("--metrics {text}: {why}")),
+impl TableArgs {
+    /// Reads the table from the file; without a file, returns the built-in one.
+    pub(crate) fn read(&self) -> Result<Arc<Table>, RunError> {
+        let usage = |error| RunError::Usage(format!("--benchmarks: {error}"));
+        Ok(Arc::new(match &self.benchmarks {
+            Some(file) => Table::read(file).map_err(usage)?,
+            None => Table::builtin().map_err(usage)?.clone(),
+        }))
     }
 }
