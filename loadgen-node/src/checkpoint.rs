@@ -78,12 +78,12 @@ impl Checkpoint {
 
     /// Returns the files with the weights, in the order of their names.
     pub(crate) fn weights(&self) -> Result<Vec<PathBuf>, RunError> {
-        let failed = |error: io::Error| self.lacks(&error.to_string());
-        let entries = fs::read_dir(&self.folder).map_err(|e| RunError::Usage(failed(e)))?;
+        let failed = |error: io::Error| RunError::Usage(self.lacks(&error.to_string()));
+        let entries = fs::read_dir(&self.folder).map_err(failed)?;
         let mut paths = entries
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<io::Result<Vec<_>>>()
-            .map_err(|error| RunError::Usage(failed(error)))?;
+            .map_err(failed)?;
         paths.sort();
         let of_kind = |kind: &str| {
             let is_it = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == kind);

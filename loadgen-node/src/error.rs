@@ -1,5 +1,7 @@
 //! Errors of commands, and their exit codes.
 
+use std::fmt::Display;
+
 use netdiv_dataset::DatasetError;
 use netdiv_node_common::resources::remedy;
 use netdiv_qdl::ConnectError;
@@ -44,6 +46,16 @@ impl From<netdiv_node_common::process::SettingsError> for RunError {
 }
 
 impl RunError {
+    /// Refuses a setting or a file for this reason.
+    pub(crate) fn invalid(why: impl Display) -> Self {
+        Self::Usage(why.to_string())
+    }
+
+    /// Ends a run or a command for this reason.
+    pub(crate) fn failed(why: impl Display) -> Self {
+        Self::Failed(why.to_string())
+    }
+
     /// Returns the process's exit code.
     pub const fn exit_code(&self) -> u8 {
         match self {

@@ -52,8 +52,7 @@ pub use netdiv_receivers::run_failure;
 pub use netdiv_rules::{official_log, record};
 pub use qsl::library::Library;
 pub use run::{
-    InProcessEngines, LoadGenTest, Reading, RunCounters, StartEngines, System, cpu_seconds,
-    node_record, process,
+    InProcessEngines, LoadGenTest, Reading, RunCounters, StartEngines, System, node_record, process,
 };
 pub use settings::{NetworkArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;

@@ -120,7 +120,7 @@ impl SutNode {
     /// Returns the processor time that the node has used, in seconds.
     pub fn cpu_seconds(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        loadgen_node::cpu_seconds(&stat.unwrap_or_default())
+        netdiv_node_common::resources::processor::in_stat(&stat.unwrap_or_default()).unwrap_or(0.0)
     }
 
     /// Returns the peak resident memory, in bytes.

@@ -125,25 +125,23 @@ fn run_test(
     folder: &Path,
     options: &[String],
 ) -> Result<(), RunError> {
-    let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
     let claim = output::prepare(folder)?;
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
-    let mut settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
+    let mut settings = toml::Table::try_from(settings).map_err(RunError::failed)?;
     let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<RunArgs>(key)?));
     if let Some(why) = settings.keys().find_map(unknown) {
-        let why = format!(
+        return Err(RunError::Failed(format!(
             "a setting of the performance run is invalid: {why}; repeat that run with this program"
-        );
-        return Err(failed(&why));
+        )));
     }
     settings.retain(|key, _| !["output", "audit_config", "mode"].contains(&key));
-    let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
+    let settings = toml::to_string(&settings).map_err(RunError::failed)?;
     output::write(&config, settings.as_bytes())?;
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
     // The run claims the folder for itself.
     drop(claim);
     info!(test = test.name(), "running");
-    let program = std::env::current_exe().map_err(|error| failed(&error))?;
+    let program = std::env::current_exe().map_err(RunError::failed)?;
     // The test uses the settings of the performance run, not those of this environment.
     let mut run = netdiv_node_common::process::program(&program);
     let status = run
@@ -156,7 +154,7 @@ fn run_test(
         .arg(&audit_config)
         .args(options)
         .status()
-        .map_err(|error| failed(&error))?;
+        .map_err(RunError::failed)?;
     match status.code() {
         // LoadGen's verdict is part of the verification.
         Some(0 | 1) => Ok(()),

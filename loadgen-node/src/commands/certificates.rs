@@ -36,7 +36,7 @@ impl CertificatesArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let (option, patience) = ("--hosts", Duration::ZERO);
         let nodes = Nodes { option, named: &self.hosts, port: PORT, expected: None, patience };
-        let hosts = nodes.hosts().map_err(|error| RunError::Usage(error.to_string()))?;
+        let hosts = nodes.hosts().map_err(RunError::invalid)?;
         let set = CertificateSet {
             hosts: hosts.into_iter().map(|(host, _)| host).collect(),
             clients: self.clients.clone(),
@@ -44,7 +44,7 @@ impl CertificatesArgs {
             keep_authority: self.keep_authority,
         };
         let written = set.write(&self.output);
-        let written = written.map_err(|error| RunError::Usage(error.to_string()))?;
+        let written = written.map_err(RunError::invalid)?;
         say(format_args!("{} in {}", written.join(", "), self.output.display()))?;
         Ok(0)
     }

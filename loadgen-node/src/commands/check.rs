@@ -39,11 +39,10 @@ impl CheckArgs {
         let table = self.table.read()?;
         self.round.map(|round| table.known_round(round)).transpose().map_err(RunError::Usage)?;
         let options = Options { against: self.against.as_deref(), round: self.round };
-        let report = check(&self.path, &table, &options)
-            .map_err(|error| RunError::Usage(error.to_string()))?;
+        let report = check(&self.path, &table, &options).map_err(RunError::invalid)?;
         if self.json {
             let json = serde_json::to_string_pretty(&report);
-            say(json.map_err(|error| RunError::Failed(error.to_string()))?)?;
+            say(json.map_err(RunError::failed)?)?;
         } else {
             say(fold_tables(&report.text(), columns()))?;
             if columns().is_some() {

@@ -46,8 +46,7 @@ impl CompareArgs {
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
         Side::check_alike(&sides)?;
         let comparison = Comparison::new(sides, self.tolerance)?;
-        let json = serde_json::to_string_pretty(&comparison)
-            .map_err(|error| RunError::Failed(error.to_string()))?;
+        let json = serde_json::to_string_pretty(&comparison).map_err(RunError::failed)?;
         let page = || report::page::comparison(&comparison);
         let files = [
             self.html.as_deref().map(|path| (path, page())),

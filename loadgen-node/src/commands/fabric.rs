@@ -201,7 +201,7 @@ impl FabricArgs {
     }
 
     fn kind(&self) -> Result<MeasurementKind, RunError> {
-        let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
+        let table = Table::builtin().map_err(RunError::failed)?;
         let needs = table.needs();
         let is_matrix = self.matrix.unwrap_or(false);
         let others = [
@@ -252,7 +252,7 @@ impl FabricArgs {
     /// Fails if the bandwidth of a benchmark is unknown. For a benchmark on the command line: a
     /// settings file may name the user's own.
     fn check_benchmarks(&self) -> Result<(), RunError> {
-        let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
+        let table = Table::builtin().map_err(RunError::failed)?;
         let needs = table.needs();
         let find = |name| find(table, &needs, name, &format!("--benchmark {name}")).map(drop);
         self.named().try_for_each(find)

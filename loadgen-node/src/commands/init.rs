@@ -101,7 +101,7 @@ impl InitArgs {
             engine: self.engine.unwrap_or_else(|| Engine::of(benchmark)),
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&benchmark.name));
-        let files = template::files(&known).map_err(|error| RunError::Failed(error.to_string()))?;
+        let files = template::files(&known).map_err(RunError::failed)?;
         write(&folder, &files)?;
         say(next_steps(&known, &folder, &hosts, &table))?;
         Ok(0)
@@ -198,7 +198,7 @@ impl InitArgs {
         let port = self.nodes_port.unwrap_or(discovery::PORT);
         let (option, patience) = ("--nodes", Duration::ZERO);
         let nodes = Nodes { option, named: &self.nodes, port, expected: None, patience };
-        nodes.hosts().map_err(|error| RunError::Usage(error.to_string()))
+        nodes.hosts().map_err(RunError::invalid)
     }
 }
 

@@ -150,7 +150,7 @@ impl Cli {
             Command::Nodes(command) => command.execute(),
             Command::Shell(command) => {
                 let done = command.execute(Self::command());
-                done.map(|()| 0).map_err(|error| RunError::Usage(error.to_string()))
+                done.map(|()| 0).map_err(RunError::invalid)
             }
         }
     }

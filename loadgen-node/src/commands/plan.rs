@@ -46,7 +46,7 @@ impl PlanArgs {
         };
         let table = self.table.read()?;
         let mut plan = plan::plan(&table, &self.benchmark, self.scenario, rate, self.output_tokens)
-            .map_err(|error| RunError::Usage(error.to_string()))?;
+            .map_err(RunError::invalid)?;
         if self.division == Some(Division::Closed) {
             plan.leave_out_digests();
         }

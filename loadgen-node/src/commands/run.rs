@@ -52,7 +52,7 @@ const TOOL: &str = "netdiv-in-process";
 
 /// Returns the tool's path. Fails if the tool is not beside this program.
 pub(super) fn find_tool() -> Result<PathBuf, RunError> {
-    let own = env::current_exe().map_err(|error| RunError::Failed(error.to_string()))?;
+    let own = env::current_exe().map_err(RunError::failed)?;
     let tool = own.with_file_name(TOOL);
     if tool.is_file() {
         return Ok(tool);

@@ -106,8 +106,7 @@ fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
 
 /// Runs this program in a new process, because LoadGen runs once per process.
 fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
-    let failed = |why: String| RunError::Failed(why);
-    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let program = std::env::current_exe().map_err(RunError::failed)?;
     let ran = netdiv_node_common::process::program(&program)
         .arg("run")
         .args(&args.run)
@@ -116,12 +115,12 @@ fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, 
         .arg(folder)
         .stdout(Stdio::null())
         .status()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(RunError::failed)?;
     // 1: finished, not valid; the table shows it.
     if !matches!(ran.code(), Some(0 | 1)) {
-        return Err(failed(format!("`loadgen-node run` ended with {ran}")));
+        return Err(RunError::Failed(format!("`loadgen-node run` ended with {ran}")));
     }
-    recording::read_result(folder).map_err(failed)
+    recording::read_result(folder).map_err(RunError::Failed)
 }
 
 /// Interval at which the ready file is read.

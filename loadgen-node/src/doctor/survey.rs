@@ -21,7 +21,7 @@ pub(crate) struct SurveyReply {
 /// order of the nodes in the settings.
 pub(crate) fn survey(settings: &Settings) -> Result<Vec<SurveyReply>, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
+    let runtime = runtime.map_err(RunError::failed)?;
     let answers = runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network));
     let asked = |(address, answer): (&String, _)| SurveyReply { address: address.clone(), answer };
     Ok(settings.nodes.iter().zip(answers).map(asked).collect())

@@ -7,7 +7,7 @@ use netdiv_qdl::{NodeReport, Policy, Settings};
 use netdiv_receivers::{Probe, ResponseSink};
 
 use super::{
-    client::{connect, failed},
+    client::connect,
     figures::{Bandwidth, Direction, FarEnd, Interval, Rate, Shape},
     watch::{Times, Window, watch},
 };
@@ -49,13 +49,13 @@ pub(crate) fn bandwidth(
     };
     let shape = Shape::of(direction, bytes);
     let qdl = connect(settings, shape, ResponseSink)?;
-    let far_before = qdl.descriptions().map_err(failed)?;
+    let far_before = qdl.descriptions().map_err(RunError::failed)?;
     let (began, own_before) = (Instant::now(), ProcessorTimes::now());
     let burst = vec![Instant::now(); BURST.min(in_flight)];
     let window = drive(&qdl, shape, times, tell, || qdl.issue(&burst))?;
-    qdl.flush().map_err(failed)?;
+    qdl.flush().map_err(RunError::failed)?;
     let own = ProcessorTimes::now().since(&own_before);
-    let far_after = qdl.descriptions().map_err(failed)?;
+    let far_after = qdl.descriptions().map_err(RunError::failed)?;
     let spent: Vec<_> = far_before
         .iter()
         .zip(&far_after)
@@ -86,7 +86,7 @@ pub(super) fn drive(
             .spawn_scoped(scope, move || watch(qdl, times, sample_bytes, &stopped, tell))
             .map_err(|error| RunError::Failed(format!("cannot start a thread: {error}")))?;
         while !watcher.is_finished() {
-            send().map_err(failed)?;
+            send().map_err(RunError::failed)?;
         }
         drop(stop);
         let lost = || RunError::Failed("the thread that reads the counters failed".into());

@@ -7,7 +7,7 @@ use netdiv_contract::{
     encoding::{Encoded, Encoding},
     probe,
 };
-use netdiv_qdl::{Expectation, Failure, LoadedSamples, NodeInfo, SampleSource, Settings};
+use netdiv_qdl::{Expectation, LoadedSamples, NodeInfo, SampleSource, Settings};
 use netdiv_receivers::{Probe, ProbeReceiver, ResponseSink};
 
 use super::figures::Shape;
@@ -51,8 +51,4 @@ pub(crate) fn nodes(settings: &Settings, longest: usize) -> Result<Vec<NodeInfo>
         }
     }
     Ok(qdl.nodes().to_vec())
-}
-
-pub(super) fn failed(failure: Failure) -> RunError {
-    RunError::Failed(failure.to_string())
 }

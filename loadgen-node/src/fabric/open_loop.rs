@@ -13,7 +13,7 @@ use netdiv_receivers::LatencyRecorder;
 use parking_lot::Mutex;
 
 use super::{
-    client::{connect, failed},
+    client::connect,
     figures::{OpenLoop, Shape},
     progress,
 };
@@ -41,8 +41,7 @@ pub(crate) fn open_loop(
     rate: f64,
     duration: Duration,
 ) -> Result<OpenLoop, RunError> {
-    let times = Histogram::new_with_bounds(1, LONGEST_NS, 3)
-        .map_err(|error| RunError::Failed(error.to_string()))?;
+    let times = Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(RunError::failed)?;
     let times = Arc::new(Mutex::new(times));
     let qdl = connect(settings.clone(), shape, LatencyRecorder(times.clone()))?;
     let begin = Instant::now();
@@ -60,20 +59,20 @@ pub(crate) fn open_loop(
         latest = latest.max(late);
         if due(sent) > now {
             thread::sleep((due(sent) - now).min(PAUSE));
-            qdl.failure().map_or(Ok(()), |why| Err(failed(why.clone())))?;
+            qdl.failure().map_or(Ok(()), |why| Err(RunError::failed(why)))?;
             continue;
         }
         let behind = ((now - begin).as_secs_f64() * rate) as u64 + 1;
         let until = behind.min(sent + BURST).min(count);
         let messages: Vec<_> = (sent..until).map(due).collect();
         sent = until;
-        qdl.issue(&messages).map_err(failed)?;
+        qdl.issue(&messages).map_err(RunError::failed)?;
     }
     let (handed_over, answered) = (begin.elapsed(), qdl.progress().answered);
     let outstanding = sent.saturating_sub(answered);
     let left = handed_over.as_secs_f64() * outstanding as f64 / answered as f64;
     progress::log_wait(outstanding, Duration::try_from_secs_f64(left).ok());
-    qdl.flush().map_err(failed)?;
+    qdl.flush().map_err(RunError::failed)?;
     let total = begin.elapsed();
     let times = times.lock();
     Ok(OpenLoop {

@@ -6,7 +6,7 @@ use netdiv_qdl::Settings;
 use netdiv_receivers::ResponseSink;
 
 use super::{
-    client::{connect, failed},
+    client::connect,
     figures::{RoundTrip, Shape},
 };
 use crate::RunError;
@@ -32,7 +32,7 @@ pub(crate) fn round_trip(
     let start = Instant::now();
     let mut count = 0;
     while start.elapsed() < duration && count < ENOUGH {
-        qdl.issue(&[Instant::now()]).map_err(failed)?;
+        qdl.issue(&[Instant::now()]).map_err(RunError::failed)?;
         count += 1;
     }
     let report = qdl.report().remove(0);

@@ -10,7 +10,7 @@ use netdiv_contract::probe::StreamCounts;
 use netdiv_qdl::NodeReport;
 use netdiv_receivers::Probe;
 
-use super::{client::failed, counters::Counters, figures::Interval};
+use super::{counters::Counters, figures::Interval};
 use crate::RunError;
 
 /// Time between two readings of the counters.
@@ -183,7 +183,7 @@ pub(super) fn watch(
 ) -> Result<Window, RunError> {
     let wait = |time: Duration| match stop.recv_timeout(time) {
         Err(RecvTimeoutError::Timeout) => {
-            qdl.failure().map_or(Ok(()), |why| Err(failed(why.clone())))
+            qdl.failure().map_or(Ok(()), |why| Err(RunError::failed(why)))
         }
         _ => Err(RunError::Failed("the thread that sends messages failed; see its error".into())),
     };

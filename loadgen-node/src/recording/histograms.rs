@@ -20,7 +20,7 @@ use hdrhistogram::{
 };
 use netdiv_node_common::resources::files;
 use netdiv_qdl::NodeReport;
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+use strum::{Display, EnumString, VariantArray};
 
 use crate::output;
 
@@ -28,19 +28,7 @@ use crate::output;
 pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
 
 /// A measured quantity. All quantities but the last are in nanoseconds.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Display,
-    EnumString,
-    IntoStaticStr,
-    VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Measure {
     /// Time from `IssueQuery` to completion.

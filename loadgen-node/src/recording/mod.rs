@@ -41,7 +41,7 @@ pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, Run
     if run.mode != mode && run.mode != Mode::Submission {
         return Err(refused(format!("the run is in mode {}; expected {mode}", run.mode)));
     }
-    let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
+    let now = official_log::digests(folder).map_err(RunError::invalid)?;
     match run.logs.iter().find(|(name, digest)| now.get(*name) != Some(*digest)) {
         Some((name, _)) => Err(refused(format!("{name} is not what LoadGen wrote in this run"))),
         None => Ok(run),

@@ -14,8 +14,10 @@ pub(crate) use self::guard::{
     free_space::check_free_space, interference::CLOCK_TOLERANCE, signals::Interruptions,
 };
 pub use self::{
-    guard::process::{cpu_seconds, process},
-    outcome::{counters::RunCounters, record::node as node_record},
+    outcome::{
+        counters::RunCounters,
+        record::{node as node_record, process},
+    },
     progress::metrics::Reading,
     setup::loadgen_test::LoadGenTest,
     system::{InProcessEngines, StartEngines, System},

@@ -7,7 +7,7 @@ use netdiv_node_common::process::{ByteCount, CommandSettings, Keys, TimeSpan};
 use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
 use netdiv_transport::{
     discovery::{self, Nodes},
-    security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback},
+    security::{ClientTls, TlsFiles, Token, is_loopback},
 };
 use serde::Serialize;
 
@@ -163,15 +163,19 @@ impl NetworkArgs {
             DnsNames::LookUp => nodes.discover(),
             DnsNames::Leave => nodes.addresses(),
         };
-        found.map_err(|error| RunError::Usage(error.to_string()))
+        found.map_err(RunError::invalid)
     }
 
     fn options(&self) -> Result<Options, RunError> {
-        let refused = |error: SecurityError| RunError::Usage(error.to_string());
         let options = Options {
             transport: self.transport,
             tls: self.tls()?,
-            token: self.token_file.as_deref().map(Token::read).transpose().map_err(refused)?,
+            token: self
+                .token_file
+                .as_deref()
+                .map(Token::read)
+                .transpose()
+                .map_err(RunError::invalid)?,
             window_bytes: bytes(
                 "receive-window-bytes",
                 self.receive_window_bytes,
@@ -200,6 +204,6 @@ impl NetworkArgs {
             certificate: self.tls_certificate.clone(),
             key: self.tls_key.clone(),
         };
-        ClientTls::load(&files).map(Some).map_err(|error| RunError::Usage(error.to_string()))
+        ClientTls::load(&files).map(Some).map_err(RunError::invalid)
     }
 }

@@ -14,7 +14,7 @@ fn plan(nodes: usize, options: &[&str]) -> Result<Plan, RunError> {
     let nodes = nodes.join(",");
     let line = ["fabric", "--nodes", &nodes].into_iter().chain(options.iter().copied());
     let parsed = FabricCommandLine::try_parse_from(line);
-    parsed.map_err(|error| RunError::Usage(error.to_string()))?.args.resolve(DnsNames::LookUp)
+    parsed.map_err(RunError::invalid)?.args.resolve(DnsNames::LookUp)
 }
 
 #[test]

@@ -37,9 +37,8 @@ pub(super) fn measure(
     rounds: &[Vec<PairIndexes>],
     mut tell: impl FnMut(&[PairReply]),
 ) -> Result<Vec<PairReply>, RunError> {
-    let failed = |why: &dyn std::fmt::Display| RunError::Failed(why.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| failed(&error))?;
+    let runtime = runtime.map_err(RunError::failed)?;
     runtime.block_on(async {
         let mut connections = Vec::new();
         for node in nodes {

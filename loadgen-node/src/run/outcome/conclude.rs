@@ -21,7 +21,7 @@ use crate::{
     recording::{histograms, series, steady::steady},
     report,
     run::{
-        guard::{process::process, watchdog},
+        guard::watchdog,
         outcome::{accuracy::script, counters::RunCounters, judgement::RunJudgement, record},
         progress,
         setup::loadgen_test::LoadGenTest,
@@ -41,7 +41,7 @@ pub(crate) fn finish(
     let log = DetailLog::read(&folder.join(output::DETAIL));
     let judgement = RunJudgement::new(test, &counted, outcome, log.as_ref());
     let mut result = result(test, counted, judgement, &log.unwrap_or_default());
-    result.logs = official_log::digests(folder).map_err(|e| RunError::Failed(e.to_string()))?;
+    result.logs = official_log::digests(folder).map_err(RunError::failed)?;
     let json = serde_json::to_vec_pretty(&result)
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
     output::write(&folder.join(output::RESULT), &json).map_err(|error| match result.verdict {
@@ -134,7 +134,7 @@ fn result(
         input: input(library.layout(), counted.input),
         encoding: config.encoding,
         sample_bytes: library.lengths(),
-        prompt_tokens: library.elements().filter(|_| test.tokens() != AnswerTokens::Uncounted),
+        prompt_tokens: library.elements().filter(|_| test.tokens != AnswerTokens::Uncounted),
         transport: counted.transport,
         tls: counted.tls,
         checksums: config.checksums,
@@ -160,7 +160,7 @@ fn result(
         settings: config.recorded_settings.clone(),
         logs: BTreeMap::new(),
         test_settings: settings.fields().into_iter().collect(),
-        process: process(),
+        process: record::process(),
         versions: record::versions(),
     };
     official_log::set_figures(&mut result, log);

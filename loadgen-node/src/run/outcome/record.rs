@@ -1,9 +1,10 @@
-//! Entries of `result.json` about nodes and versions.
+//! Entries of `result.json` about nodes, versions and this process.
 
 use std::collections::BTreeMap;
 
+use netdiv_node_common::resources::{kernel, processor};
 use netdiv_qdl::{NodeReport, TokenReport};
-use netdiv_rules::record::{Distribution, Node, StageTimes, Tokens, Versions};
+use netdiv_rules::record::{Distribution, Node, Process, StageTimes, Tokens, Versions};
 
 use crate::sources;
 
@@ -15,6 +16,17 @@ pub(crate) fn versions() -> Versions {
         loadgen: loadgen_sys::version(),
         loadgen_origin: loadgen_sys::origin().into(),
         wire_contract: netdiv_contract::PROTOCOL_VERSION,
+    }
+}
+
+/// Returns the resources that this process has used so far, from Linux's `/proc`.
+pub fn process() -> Process {
+    let status = kernel::read("/proc/self/status");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
+    Process {
+        peak_resident_bytes: kibibytes.unwrap_or(0) * 1024,
+        cpu_seconds: processor::in_stat(&kernel::read("/proc/self/stat")).unwrap_or(0.0),
     }
 }
 
@@ -79,5 +91,14 @@ fn distribution(histogram: &hdrhistogram::Histogram<u64>) -> Distribution {
         p99: histogram.value_at_quantile(0.99),
         p99_9: histogram.value_at_quantile(0.999),
         max: histogram.max(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_process_has_used_resources() {
+        let used = super::process();
+        assert!(used.peak_resident_bytes > 0 && used.cpu_seconds >= 0.0, "{used:?}");
     }
 }

@@ -31,14 +31,15 @@ const LOADGEN_BYTES: u64 = 8 << 20;
 /// Test of a run: all that it needs besides a system under test.
 pub struct LoadGenTest {
     pub(crate) config: RunConfig,
-    pub(crate) library: Arc<Library>,
+    /// Library of samples.
+    pub library: Arc<Library>,
     pub(crate) settings: TestSettings,
     /// Estimated length of the test.
     pub(crate) expected: LengthEstimate,
     /// Facts about the tokens of responses that LoadGen receives.
-    pub(crate) tokens: AnswerTokens,
+    pub tokens: AnswerTokens,
     /// LoadGen's latency bounds for tokens, if it has any.
-    pub(crate) token_bounds: Option<TokenBounds>,
+    pub token_bounds: Option<TokenBounds>,
     /// Effects of the lines of user.conf on this run.
     pub(crate) user_conf: UserConf,
     /// The audit.config, which LoadGen opens when its test starts.
@@ -81,21 +82,6 @@ impl LoadGenTest {
             witness,
             search,
         })
-    }
-
-    /// Returns the library of samples.
-    pub fn library(&self) -> &Arc<Library> {
-        &self.library
-    }
-
-    /// Returns the facts about the tokens of responses that LoadGen receives.
-    pub fn tokens(&self) -> AnswerTokens {
-        self.tokens
-    }
-
-    /// Returns LoadGen's latency bounds for tokens, if it has any.
-    pub fn token_bounds(&self) -> Option<TokenBounds> {
-        self.token_bounds
     }
 
     /// Runs LoadGen's test.

@@ -37,7 +37,6 @@ const AUDIT_CONFIG: &str = "audit.config";
 
 /// Returns LoadGen's settings: mlperf.conf, then user.conf, then the fields of --setting.
 pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError> {
-    let refused = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
     let mut user_conf = UserConf::default();
     if let Some(path) = &config.user_conf {
         user_conf = user_conf::check(path, &config.loadgen_model, config.scenario.official_name())
@@ -46,7 +45,7 @@ pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     let mut given = TestSettings::new(config.scenario, config.mode);
     let plain_conf = plain(config.user_conf.as_deref())?;
     let plain_conf = plain_conf.as_ref().map(PlainText::path);
-    given.from_config(plain_conf, &config.loadgen_model).map_err(refused)?;
+    given.from_config(plain_conf, &config.loadgen_model).map_err(RunError::invalid)?;
     if user_conf.keys.contains(ACCURACY_COUNT) && given.field(ACCURACY_COUNT).is_none() {
         user_conf.warnings.push(format!(
             "LoadGen {} ignores `{ACCURACY_COUNT}`; 6.0.6 and later read it",
@@ -55,17 +54,19 @@ pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     }
     if let Some(samples) = config.performance_samples {
         // Otherwise the number in mlperf.conf would win.
-        given.set("performance_sample_count_override", &samples.to_string()).map_err(refused)?;
+        given
+            .set("performance_sample_count_override", &samples.to_string())
+            .map_err(RunError::invalid)?;
     }
     for (name, value) in &config.settings {
-        given.set(name, value).map_err(refused)?;
+        given.set(name, value).map_err(RunError::invalid)?;
     }
     let audit_config = plain(config.audit_config.as_deref())?;
     let effective = match &audit_config {
         Some(audit_config) => {
             let path = config.audit_config.as_deref().unwrap_or(audit_config.path()).display();
             warn!("LoadGen will take settings from {path}");
-            given.audited(audit_config.path()).map_err(refused)?
+            given.audited(audit_config.path()).map_err(RunError::invalid)?
         }
         None => {
             if Path::new(AUDIT_CONFIG).exists() {

@@ -3,6 +3,8 @@
 
 use std::{fs, time::Instant};
 
+use netdiv_node_common::resources::processor::in_stat;
+
 /// Reads the processor time of processes.
 pub struct Meter {
     processes: Vec<String>,
@@ -43,7 +45,7 @@ impl Meter {
 
     fn cpu_seconds(&self) -> f64 {
         let of = |process| fs::read_to_string(format!("/proc/{process}/stat"));
-        let seconds = |process| loadgen_node::cpu_seconds(&of(process).unwrap_or_default());
+        let seconds = |process| in_stat(&of(process).unwrap_or_default()).unwrap_or(0.0);
         self.processes.iter().map(seconds).sum()
     }
 }

@@ -52,10 +52,10 @@ fn config(settings: &Path) -> Result<Config, String> {
 /// Starts the engines of a node with these settings.
 pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn System>, String> {
     let config = config(settings)?;
-    let counts_tokens = test.tokens() != AnswerTokens::Uncounted;
-    let samples = Arc::new(Samples::new(counts_tokens, test.token_bounds()));
+    let counts_tokens = test.tokens != AnswerTokens::Uncounted;
+    let samples = Arc::new(Samples::new(counts_tokens, test.token_bounds));
     let answers = samples.clone();
-    let node = InProcess::start(&config, requested_tokens(test.tokens()), move |replies| {
+    let node = InProcess::start(&config, requested_tokens(test.tokens), move |replies| {
         answers.complete(replies)
     })
     .map_err(|error| error.to_string())?;
@@ -63,7 +63,7 @@ pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn Syste
     if counts_tokens && model.tokens.is_none() {
         return Err(sut_node::NodeError::NoTokens(model.engine.clone()).to_string());
     }
-    test.library().prepare(model.input.clone(), config.node.max_payload_bytes as u64)?;
+    test.library.prepare(model.input.clone(), config.node.max_payload_bytes as u64)?;
     let description = DescribeResponse {
         node_name: config.name.clone(),
         software_version: env!("CARGO_PKG_VERSION").into(),
@@ -74,7 +74,7 @@ pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn Syste
     };
     let address = "this process".into();
     let info = NodeInfo { address, description, round_trip: Duration::ZERO };
-    let (library, has_bounds) = (test.library().clone(), test.token_bounds().is_some());
+    let (library, has_bounds) = (test.library.clone(), test.token_bounds.is_some());
     Ok(Box::new(Engines { node, samples, library, info, has_bounds }))
 }
 
