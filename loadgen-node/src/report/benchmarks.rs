@@ -11,16 +11,19 @@ use netdiv_rules::book::{
 pub(crate) fn list(table: &Table, columns: Option<u16>) -> String {
     let titles = ["benchmark", "suite", "scenarios", "QSL", "Server, ms", "compression", "tests"];
     let rows = table.benchmarks.iter().map(|benchmark| {
+        let (suite, compression) = match benchmark.suite {
+            Suite::Datacenter => ("datacenter", allowed(benchmark)),
+            Suite::Edge => ("edge", allowed(benchmark)),
+            Suite::Retired => ("retired", "-".into()),
+        };
+        let [server_latency, _] = server_latency(benchmark);
         [
             benchmark.name.clone(),
-            suite(benchmark.suite).into(),
+            suite.into(),
             or_dash(words(&benchmark.scenarios, |scenario| scenario.word())),
             benchmark.qsl_size.to_string(),
-            or_dash(server_latency(benchmark)),
-            match benchmark.suite {
-                Suite::Retired => "-".into(),
-                _ => allowed(benchmark),
-            },
+            or_dash(server_latency),
+            compression,
             or_dash(words(&benchmark.compliance, |test| test.name())),
         ]
     });
@@ -49,12 +52,36 @@ pub(crate) fn describe(benchmark: &Benchmark) -> String {
             Suite::Retired => "retired: part of no round",
         }
     )];
-    let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
+    for (label, figure, value) in facts(benchmark) {
+        if value.is_empty() || benchmark.suite == Suite::Retired && figure == "compression" {
+            continue;
+        }
+        let source = benchmark.sources.get(figure).map(|source| format!(" [{source}]"));
+        lines.push(format!("  {label:<17}{value}{}", source.unwrap_or_default()));
+    }
+    lines.join("\n")
+}
+
+/// Returns the facts: the label of each, the figure whose source it has, and its text, which is empty
+/// if the fact is unknown.
+fn facts(benchmark: &Benchmark) -> Vec<(&'static str, &'static str, String)> {
+    let (checker, loadgen) = (benchmark.checker_name(), &benchmark.loadgen_model);
+    let since = benchmark.loadgen_since.as_deref();
     let quality: Vec<_> = benchmark.quality.iter().map(|q| target(benchmark, q)).collect();
-    let rows: [(&str, &str, String); 24] = [
-        ("names", "names", names(benchmark)),
+    let [_, server_latency] = server_latency(benchmark);
+    let latency_source = if benchmark.ttft_ms.is_some() { "ttft_ms" } else { "server_latency_ms" };
+    let offline = Some(benchmark.offline_samples).filter(|count| *count > 0);
+    let inputs = Some(benchmark).filter(|of| !of.inputs.is_empty());
+    let accuracy_log = benchmark.accuracy_dtype;
+    let parameters = benchmark.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
+    let mut facts = vec![
+        (
+            "names",
+            "names",
+            format!("{checker} in the official checker, {loadgen} in LoadGen's configuration"),
+        ),
         ("rounds", "rounds", rounds(benchmark)),
-        ("LoadGen", "loadgen_since", since(benchmark)),
+        ("LoadGen", "loadgen_since", text(since, |from| format!("available since package {from}"))),
         ("model", "model", benchmark.model.clone()),
         ("data set", "dataset", benchmark.dataset.clone()),
         ("sample", "sample", benchmark.sample.clone()),
@@ -62,90 +89,58 @@ pub(crate) fn describe(benchmark: &Benchmark) -> String {
         ("QSL size", "qsl_size", format!("at least {} samples", benchmark.qsl_size)),
         ("quality", "quality", quality.join(&format!(",\n{:19}", ""))),
         ("scenarios", "scenarios", words(&benchmark.scenarios, |scenario| scenario.word())),
-        ("Server latency", latency_source(benchmark), server_latency_of(benchmark)),
-        ("Offline samples", "offline_samples", known(benchmark.offline_samples)),
-        ("issue", "equal_issue", issue(benchmark).into()),
-        ("input", "inputs", inputs(benchmark)),
-        ("accuracy log", "accuracy_dtype", accuracy_log(benchmark)),
-        ("parameters", "parameters", parameters(benchmark)),
-        ("prompt", "bandwidth", prompt(benchmark)),
-        ("vocabulary", "vocabulary", vocabulary(benchmark)),
+        ("Server latency", latency_source, server_latency),
+        ("Offline samples", "offline_samples", text(offline, |count| count.to_string())),
+        ("issue", "equal_issue", issue(benchmark)),
+        ("input", "inputs", text(inputs, |of| of.inputs(", "))),
+        (
+            "accuracy log",
+            "accuracy_dtype",
+            text(accuracy_log, |dtype| format!("{dtype}: {}", benchmark.output)),
+        ),
+        ("parameters", "parameters", parameters.collect::<Vec<_>>().join(", ")),
+        (
+            "prompt",
+            "bandwidth",
+            text(benchmark.tokens(), |tokens| format!("at most {} tokens", tokens.prompt)),
+        ),
+        ("vocabulary", "vocabulary", text(benchmark.vocabulary, |n| format!("{n} token ids"))),
         ("drafts", "speculative_decoding", drafts(benchmark)),
-        ("classes", "classes", classes(benchmark)),
+        ("classes", "classes", text(benchmark.classes, |count| count.to_string())),
         ("compression", "compression", compression(benchmark)),
         ("compliance", "compliance", compliance(benchmark)),
         ("other tests", "other_tests", other_tests(benchmark)),
         ("cannot run", "cannot_run", benchmark.cannot_run.clone().unwrap_or_default()),
     ];
-    for (label, figure, value) in rows {
-        if value.is_empty() || benchmark.suite == Suite::Retired && figure == "compression" {
-            continue;
-        }
-        let source = benchmark.sources.get(figure).map(|source| format!(" [{source}]"));
-        lines.push(format!("  {label:<17}{value}{}", source.unwrap_or_default()));
-    }
-    let source = benchmark.sources.get("bandwidth").map(|source| format!(" [{source}]"));
-    let source = source.unwrap_or_default();
-    for bandwidth in &benchmark.bandwidth {
-        lines.push(format!(
-            "  {:<17}{} bytes per sample to the SUT, {} back: {} ({}){source}",
-            "network",
-            bandwidth.ingress_bytes(),
-            bandwidth.egress_bytes(),
-            bandwidth.formula,
-            bandwidth.name,
-        ));
-    }
-    lines.extend(
-        benchmark
-            .differences
-            .iter()
-            .map(|d| format!("  {:<17}{}", "sources differ", difference(d))),
-    );
-    lines.extend(benchmark.notes.iter().map(|note| format!("  {:<17}{note}", "note")));
-    lines.join("\n")
+    facts.extend(benchmark.bandwidth.iter().map(|bandwidth| {
+        let (ingress, egress) = (bandwidth.ingress_bytes(), bandwidth.egress_bytes());
+        let (formula, name) = (&bandwidth.formula, &bandwidth.name);
+        let bytes = format!("{ingress} bytes per sample to the SUT, {egress} back");
+        ("network", "bandwidth", format!("{bytes}: {formula} ({name})"))
+    }));
+    facts.extend(benchmark.differences.iter().map(|d| ("sources differ", "", difference(d))));
+    facts.extend(benchmark.notes.iter().map(|note| ("note", "", note.clone())));
+    facts
 }
 
-fn names(benchmark: &Benchmark) -> String {
-    let (checker, loadgen) = (benchmark.checker_name(), &benchmark.loadgen_model);
-    format!("{checker} in the official checker, {loadgen} in LoadGen's configuration")
+fn text<T>(fact: Option<T>, shown: impl Fn(T) -> String) -> String {
+    fact.map_or_else(String::new, shown)
 }
 
 fn rounds(benchmark: &Benchmark) -> String {
     let rounds: Vec<_> = benchmark.rounds.iter().map(ToString::to_string).collect();
-    match &benchmark.interactive_of {
-        Some(of) => format!("{}; the interactive variant of {of}", rounds.join(", ")),
-        None => rounds.join(", "),
-    }
-}
-
-fn since(benchmark: &Benchmark) -> String {
-    let since = benchmark.loadgen_since.as_deref();
-    since.map(|version| format!("available since package {version}")).unwrap_or_default()
-}
-
-fn prompt(benchmark: &Benchmark) -> String {
-    benchmark.tokens().map(|tokens| format!("at most {} tokens", tokens.prompt)).unwrap_or_default()
-}
-
-fn vocabulary(benchmark: &Benchmark) -> String {
-    benchmark.vocabulary.map(|size| format!("{size} token ids")).unwrap_or_default()
+    let of = benchmark.interactive_of.as_ref();
+    let variant = text(of, |of| format!("; the interactive variant of {of}"));
+    format!("{}{variant}", rounds.join(", "))
 }
 
 fn drafts(benchmark: &Benchmark) -> String {
-    let allowed =
-        benchmark.speculative_decoding.as_ref().map(|AllowedDrafts { rounds, configuration }| {
-            let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
-            format!(
-                "speculative decoding is allowed in {}, with {configuration}",
-                rounds.join(" and ")
-            )
-        });
-    allowed.unwrap_or_default()
-}
-
-fn classes(benchmark: &Benchmark) -> String {
-    benchmark.classes.map(|count| count.to_string()).unwrap_or_default()
+    let allowed = |AllowedDrafts { rounds, configuration }: &AllowedDrafts| {
+        let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
+        let rounds = rounds.join(" and ");
+        format!("speculative decoding is allowed in {rounds}, with {configuration}")
+    };
+    text(benchmark.speculative_decoding.as_ref(), allowed)
 }
 
 fn other_tests(benchmark: &Benchmark) -> String {
@@ -162,14 +157,6 @@ fn compliance(benchmark: &Benchmark) -> String {
     match benchmark.sampling {
         0 => tests,
         sampling => format!("{tests}; TEST01 logs about {sampling} responses"),
-    }
-}
-
-fn suite(suite: Suite) -> &'static str {
-    match suite {
-        Suite::Datacenter => "datacenter",
-        Suite::Edge => "edge",
-        Suite::Retired => "retired",
     }
 }
 
@@ -193,53 +180,27 @@ fn target(benchmark: &Benchmark, quality: &Quality) -> String {
     format!("{metric} at least {least}{most} ({share:.1} % of {reference})")
 }
 
-fn server_latency(benchmark: &Benchmark) -> String {
+/// Returns LoadGen's bound in Server, for the list and in a sentence; both are empty without a bound.
+fn server_latency(benchmark: &Benchmark) -> [String; 2] {
     match (benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms) {
-        (Some(ms), ..) => ms.to_string(),
-        (None, Some(first), Some(each)) => format!("{first} / {each}"),
-        _ => String::new(),
-    }
-}
-
-fn server_latency_of(benchmark: &Benchmark) -> String {
-    match (benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms) {
-        (Some(ms), ..) => format!("{ms} ms for 99 % of queries"),
-        (None, Some(first), Some(each)) => {
+        (Some(ms), ..) => [ms.to_string(), format!("{ms} ms for 99 % of queries")],
+        (None, Some(first), Some(each)) => [
+            format!("{first} / {each}"),
             format!(
                 "{first} ms to the first token and {each} ms for each further token, for 99 % of queries"
-            )
-        }
-        _ => String::new(),
+            ),
+        ],
+        _ => Default::default(),
     }
 }
 
-fn latency_source(benchmark: &Benchmark) -> &'static str {
-    if benchmark.ttft_ms.is_some() { "ttft_ms" } else { "server_latency_ms" }
-}
-
-fn issue(benchmark: &Benchmark) -> &'static str {
-    match (benchmark.equal_issue, benchmark.token_latencies) {
-        (true, None) => "every sample equally often",
-        (true, Some(TokenLatencies::Measured)) => "every sample equally often; tokens are measured",
-        (true, Some(TokenLatencies::Inferred)) => "every sample equally often; tokens are inferred",
-        (false, Some(TokenLatencies::Measured)) => "tokens are measured",
-        (false, Some(TokenLatencies::Inferred)) => "tokens are inferred",
-        (false, None) => "",
-    }
-}
-
-fn inputs(benchmark: &Benchmark) -> String {
-    if benchmark.inputs.is_empty() { String::new() } else { benchmark.inputs(", ") }
-}
-
-fn accuracy_log(benchmark: &Benchmark) -> String {
-    let of_type = |dtype| format!("{dtype}: {}", benchmark.output);
-    benchmark.accuracy_dtype.map(of_type).unwrap_or_default()
-}
-
-fn parameters(benchmark: &Benchmark) -> String {
-    let all = benchmark.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
-    all.collect::<Vec<_>>().join(", ")
+fn issue(benchmark: &Benchmark) -> String {
+    let equal = benchmark.equal_issue.then_some("every sample equally often");
+    let tokens = benchmark.token_latencies.map(|how| match how {
+        TokenLatencies::Measured => "tokens are measured",
+        TokenLatencies::Inferred => "tokens are inferred",
+    });
+    equal.into_iter().chain(tokens).collect::<Vec<_>>().join("; ")
 }
 
 fn allowed(benchmark: &Benchmark) -> String {
