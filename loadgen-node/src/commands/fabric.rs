@@ -20,9 +20,10 @@ use tracing::warn;
 use crate::{
     NetworkArgs, RunError,
     fabric::{
-        defaults::{Defaults, ONE_SIZE, OPEN_LOOP_SIZES, QUICK, ROUNDS, THOROUGH},
         figures::{Direction, Shape},
-        plan::{MeasurementKind, Plan},
+        plan::{
+            Defaults, MeasurementKind, ONE_SIZE, OPEN_LOOP_SIZES, Plan, QUICK, ROUNDS, THOROUGH,
+        },
         report::Report,
         watch::Times,
     },
@@ -32,15 +33,10 @@ use crate::{
     settings::{DnsNames, bytes, time, usage},
 };
 
-/// Error text for the rate of an open loop, in messages per second.
-const RATES: &str = "must be above 0 and at most 100000000";
-
-fn is_rate(rate: f64) -> bool {
-    rate > 0.0 && rate <= 1e8
-}
-
+/// Parses the rate of an open loop, in messages per second.
 fn rate(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|rate| is_rate(*rate)).ok_or_else(|| RATES.into())
+    let rate = text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1e8);
+    rate.ok_or_else(|| "must be above 0 and at most 100000000".into())
 }
 
 /// Name of the picture of bandwidths.
@@ -201,8 +197,7 @@ impl FabricArgs {
     }
 
     fn kind(&self) -> Result<MeasurementKind, RunError> {
-        let table = Table::builtin().map_err(RunError::failed)?;
-        let needs = table.needs();
+        let known = KnownNeeds::new()?;
         let is_matrix = self.matrix.unwrap_or(false);
         let others = [
             ("--matrix", is_matrix),
@@ -214,34 +209,30 @@ impl FabricArgs {
         if let (Some(one), Some(two)) = (given.next(), given.next()) {
             return usage(format!("{one} and {two} are different measurements; give one of them"));
         }
-        let named: Vec<_> = self.named().collect();
-        match (self.soak, self.rate) {
-            (None, None) if is_matrix => Ok(MeasurementKind::Matrix),
-            (_, Some(rate)) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
-            (_, Some(rate)) if self.sizes.is_none() && !named.is_empty() => {
-                let shapes = named.iter().map(|name| benchmark_shape(table, &needs, name));
-                Ok(MeasurementKind::OpenLoop { rate, shapes: shapes.collect::<Result<_, _>>()? })
-            }
-            (_, Some(rate)) => {
-                let sizes = self.sizes(&OPEN_LOOP_SIZES)?;
-                let shape = |bytes| (None, Shape::of(Direction::ToNodes, bytes));
-                Ok(MeasurementKind::OpenLoop {
-                    rate,
-                    shapes: sizes.into_iter().map(shape).collect(),
-                })
-            }
-            (Some(_), None) => Ok(MeasurementKind::Soak),
-            (None, None) => {
-                let targets = self.targets(table, &needs)?;
-                named.iter().try_for_each(|name| check_name(table, &needs, name))?;
-                let is_meant = |need: &BandwidthNeed| {
-                    let is_named = named.iter().any(|name| is_of(table, need, name));
-                    is_named || targets.iter().any(|(target, _)| *target == need.name)
-                };
-                let needs = needs.into_iter().filter(is_meant);
-                Ok(MeasurementKind::Sweep { needs: needs.collect(), targets })
-            }
+        if is_matrix {
+            return Ok(MeasurementKind::Matrix);
         }
+        if let Some(rate) = self.rate {
+            let benchmarks = self.named().filter(|_| self.sizes.is_none());
+            let mut shapes =
+                benchmarks.map(|name| known.shape(name)).collect::<Result<Vec<_>, _>>()?;
+            if shapes.is_empty() {
+                let shape = |bytes| (None, Shape::of(Direction::ToNodes, bytes));
+                shapes = self.sizes(&OPEN_LOOP_SIZES)?.into_iter().map(shape).collect();
+            }
+            return Ok(MeasurementKind::OpenLoop { rate, shapes });
+        }
+        if self.soak.is_some() {
+            return Ok(MeasurementKind::Soak);
+        }
+        let targets = self.targets(&known)?;
+        self.named().try_for_each(|name| known.check_name(name))?;
+        let is_meant = |need: &&BandwidthNeed| {
+            let is_named = self.named().any(|name| known.is_of(need, name));
+            is_named || targets.iter().any(|(target, _)| *target == need.name)
+        };
+        let needs = known.needs.iter().filter(is_meant).cloned().collect();
+        Ok(MeasurementKind::Sweep { needs, targets })
     }
 
     /// Returns the names of benchmarks that `--benchmark` gives.
@@ -252,23 +243,18 @@ impl FabricArgs {
     /// Fails if the bandwidth of a benchmark is unknown. For a benchmark on the command line: a
     /// settings file may name the user's own.
     fn check_benchmarks(&self) -> Result<(), RunError> {
-        let table = Table::builtin().map_err(RunError::failed)?;
-        let needs = table.needs();
-        let find = |name| find(table, &needs, name, &format!("--benchmark {name}")).map(drop);
+        let known = KnownNeeds::new()?;
+        let find = |name| known.find(name, &format!("--benchmark {name}")).map(drop);
         self.named().try_for_each(find)
     }
 
-    fn targets(
-        &self,
-        table: &Table,
-        needs: &[BandwidthNeed],
-    ) -> Result<Vec<(String, f64)>, RunError> {
+    fn targets(&self, known: &KnownNeeds) -> Result<Vec<(String, f64)>, RunError> {
         let mut targets: Vec<(String, f64)> = Vec::new();
         for text in self.target.iter().flatten() {
             let Some((name, rate)) = text.split_once('=') else {
                 return usage(format!("--target {text}: write BENCHMARK=SAMPLES_PER_SECOND"));
             };
-            let name = &find(table, needs, name, &format!("--target {text}"))?.name;
+            let name = &known.find(name, &format!("--target {text}"))?.name;
             if targets.iter().any(|(before, _)| before == name) {
                 return usage(format!("--target: {name} is given twice"));
             }
@@ -332,7 +318,9 @@ impl FabricCommand {
             output::report(format_args!("{tables}\n{files} in {}", folder.display()));
         }
         check_measured(&figures)?;
-        Ok(u8::from(!meets_targets(&figures)))
+        let carried = figures.benchmarks.iter().all(|one| one.carried != Some(false));
+        let kept = figures.open_loop.iter().all(|open_loop| open_loop.kept);
+        Ok(u8::from(!(carried && kept)))
     }
 }
 
@@ -350,7 +338,9 @@ fn default_sizes(kind: &MeasurementKind, defaults: &Defaults) -> Vec<usize> {
             defaults.sizes.iter().copied().chain(of_targets).collect()
         }
         MeasurementKind::Matrix | MeasurementKind::Soak => ONE_SIZE.to_vec(),
-        MeasurementKind::OpenLoop { .. } => OPEN_LOOP_SIZES.to_vec(),
+        MeasurementKind::OpenLoop { shapes, .. } => {
+            shapes.iter().map(|(_, shape)| shape.to_node).collect()
+        }
     }
 }
 
@@ -373,77 +363,69 @@ fn check_matrix(settings: &Settings, times: Times, names: DnsNames) -> Result<()
 
 /// Fails if a part of the matrix could not be measured.
 fn check_measured(figures: &Report) -> Result<(), RunError> {
-    let failures = figures.matrix.iter().flat_map(|matrix| &matrix.failures);
-    let failures: Vec<_> = failures.collect();
+    let failures = figures.matrix.as_ref().map(|matrix| &matrix.failures[..]).unwrap_or_default();
     let Some(first) = failures.first() else { return Ok(()) };
     Err(RunError::Failed(format!("{} parts could not be measured; {first}", failures.len())))
 }
 
-/// Returns true if the network carries the requested rates.
-fn meets_targets(figures: &Report) -> bool {
-    let carried = figures.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false));
-    carried && figures.open_loop.iter().all(|open_loop| open_loop.kept)
+/// Needs for bandwidth of the benchmarks in the built-in table.
+struct KnownNeeds {
+    table: &'static Table,
+    needs: Vec<BandwidthNeed>,
 }
 
-/// Returns a benchmark's need for bandwidth. Fails for an unknown benchmark.
-fn find<'a>(
-    table: &Table,
-    needs: &'a [BandwidthNeed],
-    name: &str,
-    given: &str,
-) -> Result<&'a BandwidthNeed, RunError> {
-    let found = needs.iter().find(|need| is_of(table, need, name));
-    found.ok_or_else(|| {
-        let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
-        let meant = suggestion(table, needs, name);
-        RunError::Usage(format!("{given}: choose one of {}{meant}", names.join(", ")))
-    })
-}
-
-/// Fails for an unknown name that resembles the name of a known benchmark. Accepts other unknown
-/// names, because a settings file may name the user's own benchmark.
-fn check_name(table: &Table, needs: &[BandwidthNeed], name: &str) -> Result<(), RunError> {
-    if needs.iter().any(|need| is_of(table, need, name)) {
-        return Ok(());
+impl KnownNeeds {
+    fn new() -> Result<Self, RunError> {
+        let table = Table::builtin().map_err(RunError::failed)?;
+        Ok(Self { table, needs: table.needs() })
     }
-    match suggestion(table, needs, name) {
-        suggestion if table.find(name).is_none() && !suggestion.is_empty() => {
-            usage(format!("--benchmark {name}: unknown{suggestion}"))
-        }
-        _ => {
-            warn!("--benchmark {name}: the report leaves it out, because its bandwidth is unknown");
-            Ok(())
-        }
+
+    /// Returns a benchmark's need, for the option `given`. Fails for an unknown benchmark.
+    fn find(&self, name: &str, given: &str) -> Result<&BandwidthNeed, RunError> {
+        let found = self.needs.iter().find(|need| self.is_of(need, name));
+        found.ok_or_else(|| {
+            let names: Vec<_> = self.needs.iter().map(|need| need.name.as_str()).collect();
+            let (names, meant) = (names.join(", "), self.suggestion(name));
+            RunError::Usage(format!("{given}: choose one of {names}{meant}"))
+        })
     }
-}
 
-fn suggestion(table: &Table, needs: &[BandwidthNeed], name: &str) -> String {
-    let benchmarks = table.benchmarks.iter().map(|benchmark| benchmark.name.as_str());
-    let known: BTreeSet<_> =
-        needs.iter().map(|need| need.name.as_str()).chain(benchmarks).collect();
-    did_you_mean(name, known)
-}
+    /// Fails for an unknown name that resembles the name of a known benchmark. Accepts other unknown
+    /// names, because a settings file may name the user's own benchmark.
+    fn check_name(&self, name: &str) -> Result<(), RunError> {
+        if self.needs.iter().any(|need| self.is_of(need, name)) {
+            return Ok(());
+        }
+        let suggestion = self.suggestion(name);
+        if self.table.find(name).is_none() && !suggestion.is_empty() {
+            return usage(format!("--benchmark {name}: unknown{suggestion}"));
+        }
+        warn!("--benchmark {name}: the report leaves it out, because its bandwidth is unknown");
+        Ok(())
+    }
 
-/// Returns true if the need for bandwidth belongs to the benchmark `name`, or is itself called
-/// `name`.
-fn is_of(table: &Table, need: &BandwidthNeed, name: &str) -> bool {
-    let of_benchmark = table.find(name).map(|benchmark| &benchmark.bandwidth);
-    need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)
-}
+    fn suggestion(&self, name: &str) -> String {
+        let benchmarks = self.table.benchmarks.iter().map(|benchmark| &benchmark.name);
+        let known = self.needs.iter().map(|need| &need.name).chain(benchmarks);
+        did_you_mean(name, known.map(String::as_str).collect::<BTreeSet<_>>())
+    }
 
-/// Returns messages as long as a benchmark's samples, with answers as long as its responses.
-fn benchmark_shape(
-    table: &Table,
-    needs: &[BandwidthNeed],
-    name: &str,
-) -> Result<(Option<String>, Shape), RunError> {
-    let need = find(table, needs, name, &format!("--benchmark {name}"))?;
-    let bytes = |bytes: u64| match usize::try_from(bytes) {
-        Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(bytes),
-        _ => usage(format!("--benchmark {name}: {bytes} bytes do not fit into one message")),
-    };
-    let shape = Shape { to_node: bytes(need.ingress_bytes)?, from_node: bytes(need.egress_bytes)? };
-    Ok((Some(need.name.clone()), shape))
+    /// Returns true if a need belongs to the benchmark `name`, or is itself called `name`.
+    fn is_of(&self, need: &BandwidthNeed, name: &str) -> bool {
+        let of_benchmark = self.table.find(name).map(|benchmark| &benchmark.bandwidth);
+        need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)
+    }
+
+    /// Returns messages as long as a benchmark's samples, with answers as long as its responses.
+    fn shape(&self, name: &str) -> Result<(Option<String>, Shape), RunError> {
+        let need = self.find(name, &format!("--benchmark {name}"))?;
+        let bytes = |bytes: u64| match usize::try_from(bytes) {
+            Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(bytes),
+            _ => usage(format!("--benchmark {name}: {bytes} bytes do not fit into one message")),
+        };
+        let (to_node, from_node) = (bytes(need.ingress_bytes)?, bytes(need.egress_bytes)?);
+        Ok((Some(need.name.clone()), Shape { to_node, from_node }))
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ pub(crate) mod benchmark;
 mod client;
 pub(crate) mod connection_choice;
 mod counters;
-pub(crate) mod defaults;
 pub(crate) mod figures;
 pub(crate) mod matrix;
 mod open_loop;

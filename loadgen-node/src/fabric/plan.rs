@@ -15,7 +15,7 @@ use super::{
     benchmark::benchmarks,
     client,
     connection_choice::{self, ConnectionTrial},
-    figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Route, Shape},
+    figures::{Bandwidth, Direction, Interval, RoundTrip, Route, Shape},
     matrix::measure::{self, ConnectedPairs, connect_all, matrix},
     open_loop::open_loop,
     progress,
@@ -50,8 +50,38 @@ const SETTLING: Duration = Duration::from_millis(200);
 /// Seconds between two log lines of a soak.
 const SOAK_LINE: usize = 10;
 
-/// Number of the report's format.
-const FORM: u32 = 1;
+/// Default sizes and times.
+#[derive(Debug)]
+pub(crate) struct Defaults {
+    /// Message sizes in bytes, in ascending order.
+    pub(crate) sizes: &'static [usize],
+    pub(crate) times: Times,
+    /// Time limit for the round trips of all sizes and nodes together.
+    pub(crate) round_trips: Duration,
+}
+
+/// Defaults of a measurement that takes half a minute, for any number of nodes and of connections
+/// to try.
+pub(crate) const QUICK: Defaults = Defaults {
+    sizes: &[64, 16 << 10, 1 << 20],
+    times: Times { warm_up: Duration::from_millis(200), duration: Duration::from_millis(300) },
+    round_trips: Duration::from_millis(1500),
+};
+
+/// Defaults of `--thorough`, whose figures vary less.
+pub(crate) const THOROUGH: Defaults = Defaults {
+    sizes: &[64, 16 << 10, 128 << 10, 1 << 20, 64 << 20],
+    times: Times { warm_up: Duration::from_secs(1), duration: Duration::from_secs(5) },
+    round_trips: Duration::MAX,
+};
+
+/// Default number of rounds.
+pub(crate) const ROUNDS: usize = 3;
+
+/// Default size of a matrix and of a soak, in bytes.
+pub(crate) const ONE_SIZE: [usize; 1] = [1 << 20];
+/// Default sizes of an open loop, in bytes.
+pub(crate) const OPEN_LOOP_SIZES: [usize; 3] = [64, 16 << 10, 128 << 10];
 
 /// Plan of a measurement: its kind, its sizes and times, and its settings.
 #[derive(Debug)]
@@ -103,7 +133,7 @@ impl Plan {
         let way_out = &settings.network.options.egress;
         let interface = way_out.interface.as_deref();
         let mut report = Report {
-            form: FORM,
+            form: 1,
             version: env!("CARGO_PKG_VERSION").into(),
             started: humantime::format_rfc3339_millis(started).to_string(),
             host: System::default().machine().host_name,
@@ -138,12 +168,10 @@ impl Plan {
             MeasurementKind::Soak => report.soak = Some(self.soak(&settings)?),
             MeasurementKind::OpenLoop { rate, shapes } => {
                 for (benchmark, shape) in shapes {
-                    report.open_loop.push(self.run_open_loop(
-                        &settings,
-                        *shape,
-                        benchmark.clone(),
-                        *rate,
-                    )?);
+                    let (benchmark, duration) = (benchmark.clone(), self.times.duration);
+                    let run = open_loop(&settings, *shape, benchmark, *rate, duration)?;
+                    progress::open_loop(&run);
+                    report.open_loop.push(run);
                 }
             }
         }
@@ -152,16 +180,7 @@ impl Plan {
     }
 
     fn longest(&self) -> usize {
-        let sizes = self.sizes.iter().copied();
-        match &self.kind {
-            MeasurementKind::OpenLoop { shapes, .. } => {
-                shapes.iter().map(|(_, shape)| shape.to_node).max()
-            }
-            MeasurementKind::Sweep { .. } | MeasurementKind::Matrix | MeasurementKind::Soak => {
-                sizes.max()
-            }
-        }
-        .unwrap_or_default()
+        self.sizes.last().copied().unwrap_or_default()
     }
 
     /// Returns the sizes whose round trips are timed. Empty unless the plan is a sweep.
@@ -232,12 +251,8 @@ impl Plan {
     /// Returns the maximum number of connections to each node to try.
     fn max_connections(&self) -> usize {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        match self.kind {
-            MeasurementKind::Matrix => cores.min(MEASURE_CONNECTIONS as usize),
-            MeasurementKind::Sweep { .. }
-            | MeasurementKind::Soak
-            | MeasurementKind::OpenLoop { .. } => cores,
-        }
+        let is_matrix = matches!(self.kind, MeasurementKind::Matrix);
+        if is_matrix { cores.min(MEASURE_CONNECTIONS as usize) } else { cores }
     }
 
     /// Doubles connections and I/O threads while that makes the measurement faster, and sets them.
@@ -308,18 +323,6 @@ impl Plan {
         };
         let known = measure_slowest_rate(settings, size, self.times)?;
         bandwidth(settings, size, Direction::Both, self.times, known, tell)
-    }
-
-    fn run_open_loop(
-        &self,
-        settings: &Settings,
-        shape: Shape,
-        benchmark: Option<String>,
-        rate: f64,
-    ) -> Result<OpenLoop, RunError> {
-        let run = open_loop(settings, shape, benchmark, rate, self.times.duration)?;
-        progress::open_loop(&run);
-        Ok(run)
     }
 }
 
