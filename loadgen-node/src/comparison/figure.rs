@@ -82,10 +82,9 @@ pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
         });
         let spreads = spreads.collect::<Option<Vec<_>>>()?;
         let MeasuredFigure { more_is_better, exact, .. } = *measured;
-        let changes = spreads[1..].iter().map(|side| match exact {
-            true => Change::compare_means(&spreads[0], side, more_is_better),
-            false => Change::compare_medians(&spreads[0], side, more_is_better, tolerance),
-        });
+        let changes = spreads[1..]
+            .iter()
+            .map(|side| Change::between(&spreads[0], side, (more_is_better, exact), tolerance));
         Some(Figure {
             name: measured.name.clone(),
             unit: measured.unit.clone(),
@@ -99,7 +98,7 @@ pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
 
 impl Spread {
     /// Computes the statistics. Returns `None` without values.
-    fn from_values(mut values: Vec<f64>) -> Option<Self> {
+    pub(crate) fn from_values(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (runs, half) = (values.len(), values.len() / 2);
         let median = match runs % 2 {
@@ -132,31 +131,23 @@ impl Spread {
 }
 
 impl Change {
-    /// Compares the means. Any loss counts, because it is not due to chance.
-    fn compare_means(base: &Spread, side: &Spread, more_is_better: bool) -> Self {
-        let ratio = ratio(base.mean, side.mean);
-        let worse = loss(ratio, more_is_better);
-        let judgement = if worse.abs() <= ROUNDING {
-            ChangeJudgement::Same
-        } else if worse > 0.0 {
-            ChangeJudgement::Worse
-        } else {
-            ChangeJudgement::Better
-        };
-        Self { ratio, noise: Some(0.0), ranges_touch: None, judgement }
-    }
-
-    fn compare_medians(
+    /// Compares the medians; of an exact figure the means, of which any loss counts, because it is
+    /// not due to chance.
+    fn between(
         base: &Spread,
         side: &Spread,
-        more_is_better: bool,
+        (more_is_better, exact): (bool, bool),
         tolerance: Option<f64>,
     ) -> Self {
-        let ratio = ratio(base.median, side.median);
-        let noise = base.noise().into_iter().chain(side.noise()).reduce(f64::max);
-        let ranges_touch = noise.map(|noise| base.touches(side, noise));
+        let (ratio, noise, limit) = if exact {
+            (ratio(base.mean, side.mean), Some(0.0), ROUNDING)
+        } else {
+            let noise = base.noise().into_iter().chain(side.noise()).reduce(f64::max);
+            (ratio(base.median, side.median), noise, tolerance.unwrap_or(TOLERANCE))
+        };
+        let ranges_touch = noise.filter(|_| !exact).map(|noise| base.touches(side, noise));
         let worse = loss(ratio, more_is_better);
-        let judgement = if worse.abs() <= tolerance.unwrap_or(TOLERANCE) {
+        let judgement = if worse.abs() <= limit {
             ChangeJudgement::Same
         } else if ranges_touch == Some(true) {
             ChangeJudgement::Noise
@@ -202,6 +193,9 @@ mod tests {
     #[test]
     fn a_change_counts_beyond_the_tolerance_and_beyond_chance() {
         use ChangeJudgement::{Better, Noise, Same, Unknown, Worse};
+        let change = |base: &[f64], side: &[f64], kind, tolerance| {
+            Change::between(&spread(base), &spread(side), kind, tolerance)
+        };
         let base = [100.0, 102.0, 98.0];
         for (base, side, more, less) in [
             (&base[..], &[101.0, 103.0, 99.0][..], Same, Same),
@@ -223,8 +217,7 @@ mod tests {
             (&[0.0, 0.0, 5.0], &[3.0, 4.0], Noise, Noise),
             (&[0.0, 0.0], &[1.0, 2.0], Better, Worse),
         ] {
-            let judged =
-                |more| Change::compare_medians(&spread(base), &spread(side), more, None).judgement;
+            let judged = |more| change(base, side, (more, false), None).judgement;
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
         // An explicit tolerance decides only where the noise is unknown.
@@ -234,19 +227,15 @@ mod tests {
             (&[0.0], &[1.0], Better, Worse),
             (&[100.0, 110.0], &[96.0], Noise, Noise),
         ] {
-            let judged = |more| {
-                Change::compare_medians(&spread(base), &spread(side), more, Some(0.05)).judgement
-            };
+            let judged = |more| change(base, side, (more, false), Some(0.05)).judgement;
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
-        let judged = |base: &[f64], side: &[f64]| {
-            Change::compare_means(&spread(base), &spread(side), true).judgement
-        };
+        let judged = |base: &[f64], side: &[f64]| change(base, side, (true, true), None).judgement;
         assert_eq!(judged(&[1.0; 3], &[1.0, 0.0, 1.0]), Worse);
         assert_eq!(judged(&[1.0, 0.0], &[1.0; 3]), Better);
         assert_eq!(judged(&[0.95; 2], &[0.9, 0.95]), Worse);
         assert_eq!(judged(&[0.1; 3], &[0.1; 7]), Same);
-        let change = Change::compare_medians(&spread(&base), &spread(&[90.0, 90.0]), true, None);
+        let change = change(&base, &[90.0, 90.0], (true, false), None);
         assert_eq!((change.ratio, change.noise), (0.9, Some(0.04)));
         assert_eq!(change.ranges_touch, Some(false));
     }

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::tokens::has_token_times;
 use crate::record::{Node, RunResult};
 
 /// A figure of a node: the runs whose tables have it, the title of its group (empty for a figure
@@ -44,6 +43,11 @@ static COLUMNS: [Column; 23] = [
     (Runs::OnPages, "bytes", "sent", "/bytes_sent"),
     (Runs::OnPages, "bytes", "received", "/bytes_received"),
 ];
+
+/// Returns true if first tokens were reported.
+pub(super) fn has_token_times(result: &RunResult) -> bool {
+    result.nodes.iter().any(|node| node.tokens.as_ref().is_some_and(|t| t.first_ns.max > 0))
+}
 
 /// Returns the columns of a run's table; the first one is the name of the node.
 pub(super) fn columns(result: &RunResult, is_page: bool) -> Vec<&'static Column> {

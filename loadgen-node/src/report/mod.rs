@@ -15,4 +15,3 @@ pub(crate) mod run;
 pub(crate) mod statement;
 mod table;
 pub(crate) mod tax;
-mod tokens;

@@ -1,7 +1,10 @@
 //! Table of `loadgen-node tax`: runs over the network beside runs in one process.
 
 use super::table;
-use crate::record::{RunResult, Verdict};
+use crate::{
+    comparison::Spread,
+    record::{RunResult, Verdict},
+};
 
 /// Round of `loadgen-node tax`: a run over the network, and a run in one process.
 pub(crate) struct Round {
@@ -12,7 +15,7 @@ pub(crate) struct Round {
     pub(crate) ratio: f64,
 }
 
-/// Returns all rounds and their median. Needs at least one round.
+/// Returns all rounds and their median. Empty without rounds.
 pub(crate) fn render(rounds: &[Round]) -> String {
     let titles = ["round", "network", "p99, ms", "one process", "p99, ms", "network / one process"];
     let row = |(place, round): (usize, &Round)| {
@@ -21,13 +24,12 @@ pub(crate) fn render(rounds: &[Round]) -> String {
         let ratio = format!("{:.4}", round.ratio);
         [(place + 1).to_string(), network, network_p99, alone, alone_p99, ratio]
     };
-    let mut ratios: Vec<_> = rounds.iter().map(|round| round.ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let count = ratios.len();
-    let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
-    let (least, most) = (ratios[0], ratios[count - 1]);
+    let ratios = rounds.iter().map(|round| round.ratio).collect();
+    let Some(Spread { runs, median, least, most, .. }) = Spread::from_values(ratios) else {
+        return String::new();
+    };
     format!(
-        "{}\n  median {median:.4}, {least:.4} to {most:.4}; rounds: {count}\n  (!: not VALID; measured on one machine, so not a \
+        "{}\n  median {median:.4}, {least:.4} to {most:.4}; rounds: {runs}\n  (!: not VALID; measured on one machine, so not a \
          result of the Network division)",
         table::table(titles, 0, rounds.iter().enumerate().map(row))
     )

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::elements::{figure, table};
 use crate::{
+    comparison::Spread,
     record::{Node, RunResult, StageTimes},
     report::columns::{columns, titles},
 };
@@ -30,14 +31,8 @@ fn means(stages: &StageTimes) -> [f64; 4] {
     [stages.qdl_queue.mean, stages.network.mean, stages.sut_queue.mean, stages.compute.mean]
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
-    }
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    Spread::from_values(values.collect()).map_or(0.0, |spread| spread.median)
 }
 
 /// Names each slow node, and the stage that contributes most to its latency.
@@ -47,8 +42,8 @@ fn slow(nodes: &[Node]) -> Markup {
     if nodes.len() < 2 {
         return html! {};
     }
-    let typical = median(nodes.iter().map(|node| node.latency_ns.mean).collect());
-    let stage = |place: usize| median(nodes.iter().map(|n| means(&n.stages_ns)[place]).collect());
+    let typical = median(nodes.iter().map(|node| node.latency_ns.mean));
+    let stage = |place: usize| median(nodes.iter().map(|n| means(&n.stages_ns)[place]));
     let slow: Vec<_> = nodes
         .iter()
         .filter(|node| node.latency_ns.mean > SLOW * typical)
