@@ -85,8 +85,10 @@ pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     let mut beside = PathBuf::from(path).into_os_string();
     beside.push(".part");
-    let written =
-        write_through(Path::new(&beside), content).and_then(|()| fs::rename(&beside, path));
+    // Synced: after a power cut the name must not lead to an empty file.
+    let written = create(Path::new(&beside), content)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // A partial file is useless. The first error is the one to report.
         let _ = fs::remove_file(&beside);
@@ -123,12 +125,6 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
         let _ = fs::rename(&path, folder.join(UNMARKED));
         output_error(&path, error)
     })
-}
-
-/// Writes a file and syncs it to the disk: after a power cut the name must not lead to an empty
-/// file.
-fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
-    create(path, content)?.sync_all()
 }
 
 /// Creates a file with this content.

@@ -96,12 +96,7 @@ pub(crate) fn give_up(test: &LoadGenTest, counted: RunCounters, reason: String) 
 
 /// Returns the record of a run that has not begun.
 pub(crate) fn record_without_outcome(test: &LoadGenTest, counted: RunCounters) -> RunResult {
-    let judgement = RunJudgement {
-        verdict: Verdict::Failed,
-        reasons: Vec::new(),
-        accuracy: None,
-        official_accuracy: None,
-    };
+    let judgement = RunJudgement::without_reasons(Verdict::Failed);
     result(test, counted, judgement, &DetailLog::default())
 }
 

@@ -24,6 +24,10 @@ pub(crate) struct RunJudgement {
 }
 
 impl RunJudgement {
+    pub(crate) fn without_reasons(verdict: Verdict) -> Self {
+        Self { verdict, reasons: Vec::new(), accuracy: None, official_accuracy: None }
+    }
+
     /// Judges a run by the outcome of LoadGen's test, by LoadGen's detail log, and by the counters.
     pub(crate) fn new(
         test: &LoadGenTest,
@@ -31,12 +35,7 @@ impl RunJudgement {
         outcome: Result<(), StartTestError>,
         log: Result<&DetailLog, &LogError>,
     ) -> Self {
-        let mut judgement = Self {
-            verdict: Verdict::Complete,
-            reasons: Vec::new(),
-            accuracy: None,
-            official_accuracy: None,
-        };
+        let mut judgement = Self::without_reasons(Verdict::Complete);
         match (outcome, log) {
             (Ok(()), Ok(log)) => judgement.judge_log(test, log),
             (Err(error), _) => judgement.fail(counted, error.to_string()),
@@ -81,13 +80,29 @@ impl RunJudgement {
             self.fault(format!("and {} more errors", errors.len() - SHOWN_ERRORS));
         }
         if matches!(mode, Mode::Accuracy | Mode::Submission) {
-            match score(test) {
-                Ok(AccuracyOutcome::Computed(accuracy)) => self.accuracy = Some(accuracy),
-                Ok(AccuracyOutcome::ByScript(command)) => self.official_accuracy = Some(command),
-                Ok(AccuracyOutcome::NoLabels) => {}
-                Err(reason) => self.fault(reason),
-            }
+            self.judge_responses(test).unwrap_or_else(|reason| self.fault(reason));
         }
+    }
+
+    /// Checks that the accuracy log has a response to each sample. Compares the responses with the
+    /// labels, or names the command of the official script that computes the accuracy.
+    fn judge_responses(&mut self, test: &LoadGenTest) -> Result<(), String> {
+        let LoadGenTest { config, library, labels, .. } = test;
+        let path = config.output.join(output::ACCURACY);
+        let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
+        let samples = library.total_samples();
+        match (labels, accuracy::script(&config.benchmark)) {
+            (Some(labels), _) => {
+                let accuracy = accuracy::compare_with_labels(responses, labels, &config.output)?;
+                self.accuracy = Some(accuracy);
+            }
+            (None, Some(script)) => {
+                script.check(responses, samples)?;
+                self.official_accuracy = Some(script.command(&config.output));
+            }
+            (None, None) => accuracy::check_complete(responses, samples)?,
+        }
+        Ok(())
     }
 
     /// Judges a run by the counters on the path to the SUT.
@@ -168,36 +183,6 @@ fn invalid_reason(log: &DetailLog) -> String {
         reasons = unmet.map(|(_, reason)| reason.to_owned()).collect();
     }
     format!("LoadGen calls the result INVALID: {}", reasons.join(" "))
-}
-
-/// Result of the accuracy check.
-enum AccuracyOutcome {
-    Computed(Accuracy),
-    /// Command of the official script that computes the accuracy.
-    ByScript(String),
-    NoLabels,
-}
-
-/// Checks that the accuracy log has a response to each sample, and compares the responses with the
-/// labels.
-fn score(test: &LoadGenTest) -> Result<AccuracyOutcome, String> {
-    let LoadGenTest { config, library, labels, .. } = test;
-    let path = config.output.join(output::ACCURACY);
-    let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
-    if let Some(labels) = labels {
-        return accuracy::compare_with_labels(responses, labels, &config.output)
-            .map(AccuracyOutcome::Computed);
-    }
-    match accuracy::script(&config.benchmark) {
-        Some(script) => {
-            script.check(responses, library.total_samples())?;
-            Ok(AccuracyOutcome::ByScript(script.command(&config.output)))
-        }
-        None => {
-            accuracy::check_complete(responses, library.total_samples())?;
-            Ok(AccuracyOutcome::NoLabels)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! run's own counters.
 
 use std::{
+    io,
     path::Path,
     sync::mpsc::{self, RecvTimeoutError},
     thread,
@@ -46,7 +47,7 @@ pub(crate) fn while_running<T>(
     thread::scope(|scope| {
         let recording = move || {
             if let (started, Some(first)) = begin {
-                record(&mut SeriesWriter::create(folder), started, first, &read, latest, &ended);
+                record(folder, started, first, &read, latest, &ended);
             }
         };
         let recorder = thread::Builder::new().name("recorder".into());
@@ -59,39 +60,16 @@ pub(crate) fn while_running<T>(
     })
 }
 
-/// Writer of the series; `None` once the file cannot be written.
-struct SeriesWriter(Option<Writer>);
-
-impl SeriesWriter {
-    fn create(folder: &Path) -> Self {
-        let mut series = Self(None);
-        match Writer::create(folder) {
-            Ok(writer) => series.0 = Some(writer),
-            Err(error) => series.give_up(&error),
-        }
-        series
-    }
-
-    fn add(&mut self, rows: &[SeriesRow]) {
-        if let Some(Err(error)) = self.0.as_mut().map(|writer| writer.add(rows)) {
-            self.give_up(&error);
-        }
-    }
-
-    fn give_up(&mut self, error: &std::io::Error) {
-        warn!("{WITHOUT}: {error}");
-        self.0 = None;
-    }
-}
-
 fn record(
-    series: &mut SeriesWriter,
+    folder: &Path,
     started: Instant,
     mut before: Reading,
     read: &impl Fn() -> Option<Reading>,
     latest: &Latest,
     ended: &mpsc::Receiver<()>,
 ) {
+    let give_up = |error: &io::Error| warn!("{WITHOUT}: {error}");
+    let mut series = Writer::create(folder).inspect_err(give_up).ok();
     let (mut at, mut period, mut over) = (0.0, PERIOD, false);
     let mut took = Duration::ZERO;
     while !over {
@@ -103,16 +81,18 @@ fn record(
         let last = std::mem::replace(&mut took, now.elapsed());
         period = (took.min(last) * READINGS).clamp(PERIOD, LONGEST);
         // An interval has at least a millisecond.
-        let end = rounded((now - started).as_secs_f64()).max(rounded(at + 0.001));
+        let end = round_to_ms((now - started).as_secs_f64()).max(round_to_ms(at + 0.001));
         let rows = rows([at, end], &before, &reading);
-        series.add(&rows);
+        if let Some(Err(error)) = series.as_mut().map(|series| series.add(&rows)) {
+            give_up(&error);
+            series = None;
+        }
         *latest.lock() = rows;
         (at, before) = (end, reading);
     }
 }
 
-/// Rounds seconds to milliseconds.
-fn rounded(seconds: f64) -> f64 {
+fn round_to_ms(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
