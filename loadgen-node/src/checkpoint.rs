@@ -18,7 +18,6 @@ const MAX_JSON_BYTES: u64 = 256 << 20;
 /// Endings of files with weights, the preferred ones first.
 const WEIGHTS: [&str; 3] = ["safetensors", "gguf", "bin"];
 
-/// Checkpoint of a language model.
 pub(crate) struct Checkpoint {
     folder: PathBuf,
     config: Value,

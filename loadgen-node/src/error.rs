@@ -8,7 +8,6 @@ use netdiv_qdl::ConnectError;
 
 /// Exit code for invalid settings or files, or unusable nodes.
 const EXIT_USAGE: u8 = 2;
-/// Exit code of a run that failed.
 pub(crate) const EXIT_FAILED: u8 = 3;
 
 /// Reason why a command has no result, or a run no verdict.

@@ -1,20 +1,5 @@
 //! The LoadGen node: official LoadGen, Query Sample Library, Query Dispatch Library, and results.
 //!
-//! - `settings/`: the options of the command line, the keys of the settings file, and the run that
-//!   they resolve to
-//! - `qsl/`: the Query Sample Library, and the files that describe its samples
-//! - `run/`: a run, from its settings to `result.json`: `setup/` checks it before LoadGen starts,
-//!   `system.rs` runs LoadGen, `over_network.rs` against nodes, `progress/` and `guard/`
-//!   watch, `outcome/` turns the logs into a verdict
-//! - `fabric/`: measurements of the network's capacity
-//! - `doctor/`: causes of bad measurements on this machine and on the routes to the nodes; one
-//!   sample for every node, and its response
-//! - `evaluation/`: the accuracy of a run by the official script
-//! - `comparison/`: comparisons of runs
-//! - `recording/`: records that a run leaves beside its result
-//! - `report/`: tables for the terminal, pages and plots
-//! - `commands/`: the subcommands, one file each
-//!
 //! The rules are a separate crate, `netdiv-rules`, and so is what connects LoadGen and the QDL,
 //! `netdiv-receivers`.
 

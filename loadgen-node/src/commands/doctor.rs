@@ -26,7 +26,6 @@ pub(crate) struct DoctorCommand {
     report: ReportArgs,
 }
 
-/// Settings that `doctor` examines.
 struct DoctorSettings {
     settings: Settings,
     pin: Vec<usize>,
@@ -79,7 +78,6 @@ pub(super) fn write_report(
 }
 
 impl DoctorCommand {
-    /// Examines the machine and the nodes, prints the findings, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = DnsNames::of(&self.settings);

@@ -39,13 +39,8 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "must be above 0 and at most 100000000".into())
 }
 
-/// Name of the picture of bandwidths.
 const PLOT: &str = "fabric.svg";
-
-/// Name of the picture of a matrix.
 const HEAT_MAP: &str = "matrix.svg";
-
-/// Maximum number of rounds.
 const MAX_ROUNDS: usize = 1000;
 
 /// Headings of options in the help.
@@ -270,7 +265,6 @@ impl FabricArgs {
 }
 
 impl FabricCommand {
-    /// Measures, prints the figures and writes them into files.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let interruptions = Interruptions::listen()?;
         let names = DnsNames::of(&self.settings);

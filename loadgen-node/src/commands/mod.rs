@@ -127,7 +127,6 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Runs the subcommand and returns the exit code.
     pub(crate) fn execute(&self, in_process: Option<InProcessEngines>) -> Result<u8, RunError> {
         match &self.command {
             Command::Init(args) => args.execute(),

@@ -19,7 +19,6 @@ pub(crate) struct NodesCommand {
 }
 
 impl NodesCommand {
-    /// Asks every node, prints the replies, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = DnsNames::of(&self.settings);

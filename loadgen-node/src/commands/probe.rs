@@ -73,7 +73,6 @@ impl ProbeArgs {
 }
 
 impl ProbeCommand {
-    /// Asks every node and prints its responses.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = DnsNames::of(&self.settings);

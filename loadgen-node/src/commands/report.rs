@@ -22,7 +22,6 @@ pub(crate) struct ReportArgs {
     output: Option<PathBuf>,
 }
 
-/// Format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Html,
@@ -30,11 +29,9 @@ enum Format {
     Csv,
 }
 
-/// Default file name of the page.
 const PAGE: &str = "report.html";
 
 impl ReportArgs {
-    /// Reads the runs and writes the report.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let runs = self.runs.iter().map(|folder| RecordedRun::read(folder));
         let runs = runs.collect::<Result<Vec<_>, _>>()?;

@@ -73,7 +73,6 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     places.into_iter().find(|path| path.is_file())
 }
 
-/// Reads the summary of a folder.
 pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
     let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;

@@ -13,7 +13,6 @@ use crate::{
     units::size,
 };
 
-/// Reads the network measurement in a folder.
 pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
     let path = folder.join(output::FABRIC);
     let wrong = |why: &dyn std::fmt::Display| {

@@ -26,7 +26,6 @@ use serde::Serialize;
 use self::subject::{Subject, SubjectKind};
 use crate::RunError;
 
-/// Result of a comparison.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
     /// Maximum loss of a figure, as a share of the baseline.

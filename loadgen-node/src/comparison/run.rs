@@ -32,7 +32,6 @@ pub(super) fn subject(run: RecordedRun) -> Subject {
     }
 }
 
-/// Returns the figures of a run.
 fn figures(result: &RunResult) -> Vec<MeasuredFigure> {
     let is_good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
     let share = f64::from(u8::from(is_good));

@@ -23,7 +23,6 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Returns the values of a figure.
     pub(crate) fn values(&self, name: &str) -> Option<Vec<f64>> {
         let figure = self.figures.iter().find(|figure| figure.name == name)?;
         Some(figure.values.clone())
@@ -58,14 +57,17 @@ impl MeasuredFigure {
     }
 }
 
-/// Kind of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SubjectKind {
-    /// Run of LoadGen.
-    Run { benchmark: String, scenario: Scenario, mode: Mode },
+    Run {
+        benchmark: String,
+        scenario: Scenario,
+        mode: Mode,
+    },
     /// Result of MLPerf Endpoints. Its load pattern determines the scenario.
-    Endpoints { scenario: Scenario },
-    /// Network measurement.
+    Endpoints {
+        scenario: Scenario,
+    },
     Network(NetworkKind),
 }
 

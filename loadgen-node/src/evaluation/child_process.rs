@@ -18,7 +18,6 @@ use rustix::{
     process::{Pid, WaitId, WaitIdOptions, kill_process_group, waitid},
 };
 
-/// Result of a child that has ended.
 pub(super) struct ChildOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,

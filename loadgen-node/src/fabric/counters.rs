@@ -22,7 +22,6 @@ pub(super) struct Counters {
     io_threads: BTreeMap<String, f64>,
     /// Number of segments that TCP has retransmitted on this whole host.
     retransmits: Option<u64>,
-    /// Connections of the measurement.
     connections: Vec<Connection>,
 }
 

@@ -306,7 +306,6 @@ impl Rate {
         self.bytes_per_second_to_nodes + self.bytes_per_second_from_nodes
     }
 
-    /// Adds another rate.
     pub(crate) fn add(&mut self, other: &Self) {
         self.messages_per_second += other.messages_per_second;
         self.bytes_per_second_to_nodes += other.bytes_per_second_to_nodes;

@@ -50,7 +50,6 @@ const SETTLING: Duration = Duration::from_millis(200);
 /// Seconds between two log lines of a soak.
 const SOAK_LINE: usize = 10;
 
-/// Default sizes and times.
 #[derive(Debug)]
 pub(crate) struct Defaults {
     /// Message sizes in bytes, in ascending order.
@@ -75,7 +74,6 @@ pub(crate) const THOROUGH: Defaults = Defaults {
     round_trips: Duration::MAX,
 };
 
-/// Default number of rounds.
 pub(crate) const ROUNDS: usize = 3;
 
 /// Default size of a matrix and of a soak, in bytes.
@@ -101,7 +99,6 @@ pub(crate) struct Plan {
     pub(crate) kind: MeasurementKind,
 }
 
-/// Kind of measurement.
 #[derive(Debug)]
 pub(crate) enum MeasurementKind {
     /// Round trips, and the bandwidth of all sizes and directions; then the rates of benchmarks.
@@ -116,7 +113,6 @@ pub(crate) enum MeasurementKind {
 }
 
 impl Plan {
-    /// Runs all measurements of the plan.
     pub(crate) fn run(&self) -> Result<Report, RunError> {
         let (started, begin) = (SystemTime::now(), Instant::now());
         let mut settings = self.settings.clone();

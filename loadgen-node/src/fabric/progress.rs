@@ -8,7 +8,6 @@ use tracing::{info, warn};
 use super::figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip};
 use crate::units::{count, rate, size};
 
-/// Logs the estimated duration of the whole measurement.
 pub(super) fn begin(about: Duration, is_quick: bool) {
     let about = humantime::format_duration(about);
     let more = if is_quick { "; --thorough takes longer, and its figures vary less" } else { "" };
@@ -57,7 +56,6 @@ pub(super) fn step(which: &str, rates: &[f64]) {
     }
 }
 
-/// Logs a second of a soak.
 pub(super) fn second(second: usize, interval: &Interval) {
     let to = rate(interval.bytes_per_second_to_nodes);
     let from = rate(interval.bytes_per_second_from_nodes);

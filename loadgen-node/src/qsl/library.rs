@@ -50,7 +50,6 @@ pub struct Library {
 
 /// Input that all nodes accept.
 struct NodeInput {
-    /// Layout of a sample.
     input: InputLayout,
     max_payload_bytes: u64,
 }
@@ -148,7 +147,6 @@ impl Library {
         &self.owes_calls
     }
 
-    /// Returns the number of samples in the data set.
     pub(crate) fn total_samples(&self) -> usize {
         self.dataset.sample_count()
     }
@@ -164,7 +162,6 @@ impl Library {
         distribution_of(self.elements.lock().clone())
     }
 
-    /// Returns the data set's layout, if it has one.
     pub(crate) fn layout(&self) -> Option<InputLayout> {
         self.dataset.layout()
     }

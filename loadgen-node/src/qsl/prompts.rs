@@ -117,7 +117,6 @@ fn check_prompt(
     }
 }
 
-/// Reason why a prompt is refused.
 enum PromptFault {
     /// The prompt has this number of tokens.
     TooLong(u64),

@@ -113,7 +113,6 @@ impl Histograms {
             .map_err(|why| format!("{}: not a valid log of histograms: {why}", path.display()))
     }
 
-    /// Returns the histogram of one node.
     pub(crate) fn of_node(&self, node: usize, measure: Measure) -> Option<&Histogram<u64>> {
         let found = self.0.iter().find(|(place, what, _)| (*place, *what) == (node, measure));
         found.map(|(.., histogram)| histogram)

@@ -59,7 +59,6 @@ pub(crate) struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// Reads the run in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
         if !folder.join(output::RESULT).exists() && folder.join(FABRIC).exists() {
             return Err(RunError::Usage(format!(

@@ -25,9 +25,7 @@ pub(crate) struct SeriesRow {
     pub(crate) node: String,
     /// Samples that LoadGen issued in the interval; for all nodes together only.
     pub(crate) issued: Option<u64>,
-    /// Samples that were sent in the interval.
     pub(crate) sent: u64,
-    /// Samples that were completed in the interval.
     pub(crate) completed: u64,
     /// Samples that were issued but not sent at the end of the interval; for all nodes together
     /// only.
@@ -68,7 +66,6 @@ impl Writer {
         Ok(Self(csv::Writer::from_writer(BufWriter::new(file))))
     }
 
-    /// Adds the rows of an interval.
     pub(crate) fn add(&mut self, rows: &[SeriesRow]) -> io::Result<()> {
         rows.iter().try_for_each(|row| self.0.serialize(row)).map_err(io::Error::from)?;
         self.0.flush()

@@ -26,7 +26,6 @@ pub(crate) fn steady(rows: &[SeriesRow]) -> Option<Steady> {
     })
 }
 
-/// A moment of a run.
 struct Moment {
     seconds: f64,
     /// Tokens of the samples completed so far.

@@ -6,7 +6,6 @@ use crate::{
     units::count,
 };
 
-/// Returns the comparison for the terminal.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let Comparison { sides, differences, figures, .. } = comparison;
     let mut parts: Vec<_> = sides
@@ -32,7 +31,6 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     parts.join("\n")
 }
 
-/// Returns the conclusion of a comparison.
 pub(super) fn conclusion(comparison: &Comparison) -> String {
     let tolerance = (comparison.tolerance * 1e8).round() / 1e6;
     let worse: Vec<_> = comparison

@@ -17,7 +17,6 @@ use crate::{
     units::{gigabits, gigabytes, rate, size},
 };
 
-/// Returns the figures for the terminal.
 pub(crate) fn render(report: &Report) -> String {
     let Report { connections_per_node, streams_per_connection, io_threads, .. } = report;
     let mut head = vec![format!(
@@ -49,7 +48,6 @@ pub(crate) fn render(report: &Report) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// Describes the chosen options of egress.
 fn describe_egress(report: &Report) -> Option<String> {
     let chosen: Vec<_> = report.way_out().map(|(what, value)| format!("{what} {value}")).collect();
     (!chosen.is_empty()).then(|| format!("  egress of this machine: {}", chosen.join(", ")))

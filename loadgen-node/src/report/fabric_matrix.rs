@@ -32,7 +32,6 @@ use crate::{
 /// squares of the picture.
 const MAX_HOSTS: usize = 12;
 
-/// Returns the figures for the terminal.
 pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
     let Matrix { fan_out, incast, .. } = matrix;
     let at_once = |what: &str, cell: &Bandwidth, bytes: f64| {

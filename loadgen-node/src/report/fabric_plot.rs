@@ -20,7 +20,6 @@ const PIXELS: (u32, u32) = (800, 480);
 /// Colours that can be distinguished with a colour vision deficiency (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; 3] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115)];
 
-/// Returns the picture as an SVG document.
 pub(crate) fn svg(report: &Report) -> Result<String, Box<dyn Error>> {
     let points = |direction: Direction| -> Vec<(f64, f64)> {
         let cells = report.bandwidth.iter().filter(|cell| cell.direction == direction);

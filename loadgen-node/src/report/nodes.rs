@@ -6,7 +6,6 @@ use netdiv_qdl::NodeInfo;
 
 use super::table;
 
-/// Returns the description of a node for the terminal.
 pub(crate) fn render(node: &NodeInfo) -> String {
     let d = &node.description;
     let input = layout::describe(&d.input.clone().unwrap_or_default());

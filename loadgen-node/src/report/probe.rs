@@ -4,7 +4,6 @@ use netdiv_machine::doctor::{AskedNode, SampleAnswer, SentSample};
 
 use super::table;
 
-/// Returns the answers of the nodes for the terminal.
 pub(crate) fn render(nodes: &[AskedNode], sample: &SentSample) -> String {
     let SentSample { dataset, holds, index, bytes } = sample;
     let holds = holds.as_ref().map(|holds| format!(", {holds}")).unwrap_or_default();

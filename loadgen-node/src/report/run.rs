@@ -6,7 +6,6 @@ use crate::{
     recording::PERCENTILES,
 };
 
-/// Returns the run for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {
     let mut lines = vec![format!(
         "{} {} {}: {}, {}",
@@ -110,7 +109,6 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     facts
 }
 
-/// Returns the facts about the tokens of a run.
 fn token_facts(result: &RunResult) -> Vec<(&str, String)> {
     let mut facts = Vec::new();
     if let Some(metric) = &result.token_metric {

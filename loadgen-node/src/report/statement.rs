@@ -13,7 +13,6 @@ use crate::{
     units::{gigabits, size},
 };
 
-/// Returns the statement in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {
     let Report { version, started, host, transport, tls, connections_per_node, .. } = report;
     let host = host.as_deref().unwrap_or("the client's machine");

@@ -12,7 +12,6 @@ use crate::{
     report::comparison::{conclusion, figure_rows, side_label},
 };
 
-/// Returns the page as an HTML document.
 pub(crate) fn comparison(of: &Comparison) -> String {
     let verdict = match (of.regression, of.unknown) {
         (true, _) => "bad",

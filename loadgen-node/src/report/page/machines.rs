@@ -25,7 +25,6 @@ pub(super) fn render(result: &RunResult, json: &Value) -> Markup {
     }
 }
 
-/// Lists the known facts about a machine.
 fn machine(of: &Machine) -> Markup {
     let mut facts = comparison::machine(of);
     for route in &of.routes {
@@ -37,7 +36,6 @@ fn machine(of: &Machine) -> Markup {
     words(facts)
 }
 
-/// Shows the traffic of the LoadGen node's interfaces.
 fn traffic(result: &RunResult, json: &Value) -> Markup {
     let rate =
         |bytes: u64| format!("{:.3}", bytes as f64 * 8.0 / 1e9 / result.test_seconds.max(1e-9));

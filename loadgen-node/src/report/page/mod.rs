@@ -23,7 +23,6 @@ use crate::{
 
 pub(crate) use self::comparison::comparison;
 
-/// Returns the page of these runs as an HTML document.
 pub(crate) fn html(runs: &[RecordedRun]) -> String {
     let title = match runs {
         [run] => format!("{}: {}", run.name(), summary(&run.result)),
@@ -97,7 +96,6 @@ fn section(number: usize, run: &RecordedRun) -> Markup {
     }
 }
 
-/// Shows the verdict and its reasons, in one line.
 fn verdict_line(result: &RunResult) -> Markup {
     let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
     let why = match &result.reasons[..] {

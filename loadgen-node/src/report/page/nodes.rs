@@ -13,7 +13,6 @@ use crate::{
 /// Ratio of a node's mean latency to the median of all nodes, above which the node is called slow.
 const SLOW: f64 = 1.2;
 
-/// Stages of a sample.
 const STAGES: [&str; 4] = ["QDL queue", "network", "SUT queue", "compute"];
 
 /// Shows the nodes of a run; `json` is its `result.json`.
@@ -109,7 +108,6 @@ fn stages(nodes: &[Node]) -> Markup {
     }
 }
 
-/// Shows the batches of all nodes, by size.
 fn batches(nodes: &[Node]) -> Markup {
     let mut sizes = std::collections::BTreeMap::<u32, u64>::new();
     for (size, count) in nodes.iter().flat_map(|node| &node.batches) {

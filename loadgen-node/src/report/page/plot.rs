@@ -31,14 +31,11 @@ const fn line(number: usize) -> RGBColor {
     RGBColor(1, 1, (number % LINES) as u8)
 }
 
-/// Placeholder for the colour of axes.
+/// Placeholders for the colours of axes, of the grid and of a bound.
 const INK: RGBColor = RGBColor(1, 2, 0);
-/// Placeholder for the colour of the grid.
 const GRID: RGBColor = RGBColor(1, 2, 1);
-/// Placeholder for the colour of a bound.
 const BOUND: RGBColor = RGBColor(1, 2, 2);
 
-/// Line with its name.
 pub(super) struct PlotLine {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,

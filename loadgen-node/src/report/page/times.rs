@@ -44,7 +44,6 @@ pub(super) fn latency(run: &RecordedRun, json: &Value) -> Markup {
     }
 }
 
-/// Shows LoadGen's own statistics.
 fn loadgen(json: &Value) -> Markup {
     let pointer = |prefix: &str, name: &str| format!("/loadgen_latency_ns/{prefix}{name}");
     let has = |prefix: &str| json.pointer(&pointer(prefix, "99.00")).is_some();
@@ -126,7 +125,6 @@ fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
     Some((ns / 1e6, 2.0))
 }
 
-/// Shows the run second by second.
 pub(super) fn over_time(run: &RecordedRun) -> Markup {
     if run.series.is_empty() {
         return html! { p.note { "The run wrote no record of each second (series.csv)." } };

@@ -31,7 +31,6 @@ pub(crate) struct FreeSpace {
     asking: Mutex<Option<AskThread>>,
 }
 
-/// Thread that asks the file system.
 #[derive(Debug)]
 struct AskThread {
     questions: Sender<()>,

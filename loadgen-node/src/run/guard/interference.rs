@@ -86,7 +86,6 @@ pub(crate) struct InterferenceWatch {
 }
 
 impl InterferenceWatch {
-    /// Starts watching.
     pub(crate) fn new(cut: FileLimit, output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
         let last_look = Mutex::new(start);

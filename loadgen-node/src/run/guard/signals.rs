@@ -41,7 +41,6 @@ type Stop = Box<dyn Fn(&str) + Send>;
 struct Reaction {
     /// Folder that this process has claimed.
     claimed: Option<PathBuf>,
-    /// Function that ends the run.
     stop: Option<Stop>,
 }
 

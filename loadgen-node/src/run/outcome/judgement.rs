@@ -15,7 +15,6 @@ use crate::{
 /// Maximum number of errors in LoadGen's log that the result repeats.
 const SHOWN_ERRORS: usize = 5;
 
-/// Verdict and its reasons.
 pub(crate) struct RunJudgement {
     pub(crate) verdict: Verdict,
     pub(crate) reasons: Vec<String>,

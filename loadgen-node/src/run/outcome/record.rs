@@ -8,7 +8,6 @@ use netdiv_rules::record::{Distribution, Node, Process, StageTimes, Tokens, Vers
 
 use crate::sources;
 
-/// Returns the versions of this program and its parts.
 pub(crate) fn versions() -> Versions {
     Versions {
         loadgen_node: env!("CARGO_PKG_VERSION").into(),

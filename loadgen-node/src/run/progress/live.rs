@@ -92,7 +92,6 @@ impl Drop for Screen {
     }
 }
 
-/// Content of the view.
 pub(crate) struct View<'a> {
     title: &'a str,
     running: Duration,

@@ -34,7 +34,6 @@ pub struct LoadGenTest {
     /// Library of samples.
     pub library: Arc<Library>,
     pub(crate) settings: TestSettings,
-    /// Estimated length of the test.
     pub(crate) expected: LengthEstimate,
     /// Facts about the tokens of responses that LoadGen receives.
     pub tokens: AnswerTokens,

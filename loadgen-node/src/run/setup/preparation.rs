@@ -18,7 +18,6 @@ const LONGEST_SCHEDULE: f64 = 366.0 * 24.0 * 3600.0;
 /// Numbers of samples of a data set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleCounts {
-    /// Number of all samples.
     pub(crate) total: usize,
     /// Number of samples that performance mode uses, unless LoadGen's settings name another one.
     pub(crate) performance: usize,

@@ -19,7 +19,6 @@ use crate::{
     settings::{RunConfig, usage},
 };
 
-/// LoadGen's settings for a run.
 pub(crate) struct RunSettings {
     /// Settings that are passed to LoadGen, without those of the audit.config.
     pub(crate) given: TestSettings,

@@ -10,7 +10,6 @@ use crate::{RunError, output, settings::usage};
 /// Name of the map in the run's folder.
 pub(crate) const NAME: &str = "val_map.txt";
 
-/// Writes the map of a run.
 pub(crate) fn write(folder: &Path, labels: &[i64]) -> Result<(), RunError> {
     let mut map = String::new();
     for (index, label) in labels.iter().enumerate() {

@@ -53,7 +53,6 @@ pub(crate) struct Trial {
     pub(crate) remedy: &'static str,
 }
 
-/// Value of an option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OptionValue {
     Text(&'static str),

@@ -1,6 +1,5 @@
 //! Format of a benchmark's responses.
 
-/// Format of a response.
 #[derive(Debug)]
 pub(crate) enum ResponseFormat {
     /// float32 values, a multiple of `group`, each within these bounds.
