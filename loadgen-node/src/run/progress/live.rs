@@ -28,10 +28,11 @@ use ratatui::{
 };
 
 use crate::{
+    RunConfig,
     recording::series::SeriesRow,
     run::{
         progress::{
-            line::{PERIOD, latency_ms},
+            log_lines::{PERIOD, latency_ms},
             recorder::Latest,
         },
         setup::length_estimate::LengthEstimate,
@@ -112,14 +113,15 @@ pub(crate) struct View<'a> {
 const RATES: usize = 1000;
 
 /// Shows the run until it ends.
-pub(crate) fn show(
-    title: &str,
+pub(super) fn show(
+    config: &RunConfig,
     glance: &impl Fn() -> Progress,
     latest: &Latest,
     expected: &LengthEstimate,
     ended: &mpsc::Receiver<()>,
 ) -> io::Result<()> {
     let mut screen = Screen::take()?;
+    let title = format!("{} {} {}", config.benchmark, config.scenario, config.mode);
     let start = Instant::now();
     let mut began = None;
     let mut looks = vec![(start, glance())];
@@ -141,7 +143,7 @@ pub(crate) fn show(
         rates.drain(..from);
         let running = began.map(|began: Instant| at - began);
         let view = View {
-            title,
+            title: &title,
             running: at - start,
             left: running.and_then(|running| expected.left(running, &now)),
             doing: describe_activity(before, now),
