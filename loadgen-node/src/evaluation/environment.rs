@@ -38,13 +38,12 @@ impl Environment {
     /// changed list of its packages, creates the environment and downloads the packages.
     pub(crate) fn of(script: &OfficialScript) -> Result<Self, RunError> {
         let folder = cache()?.join("accuracy").join(script.name);
+        let packages = script.packages;
         let failed = |why: &dyn std::fmt::Display| {
-            let packages = script.packages.join(" ");
             RunError::Script(format!(
                 "{why}; install {packages} in your own virtual environment, and name it with --python"
             ))
         };
-        let packages = script.packages.join("\n");
         fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
         let own =
             fs::File::create(folder.with_extension("lock")).map_err(|error| failed(&error))?;
@@ -52,7 +51,7 @@ impl Environment {
         if files::read_text(&folder.join(MADE)).is_ok_and(|made| made == packages) {
             return Self::from_folder(&folder);
         }
-        info!(folder = %folder.display(), packages = %script.packages.join(" "), "fetching Python packages, once");
+        info!(folder = %folder.display(), packages, "fetching Python packages, once");
         let succeed = |command: &mut Command| match command.status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(failed(&format!("{command:?} ended with {status}"))),
@@ -62,7 +61,7 @@ impl Environment {
         let made = Self::from_folder(&folder)?;
         // pip's output would mix with the script's.
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        succeed(made.python().args(pip).args(script.packages))?;
+        succeed(made.python().args(pip).args(packages.split(' ')))?;
         output::write(&folder.join(MADE), packages.as_bytes())?;
         Ok(made)
     }

@@ -13,18 +13,8 @@ const CHECKPOINT: (&str, &str) = ("--checkpoint-path", "CHECKPOINT");
 const DATASET: (&str, &str) = ("--dataset-file", "FILE");
 
 /// Packages of the scripts that compute ROUGE scores of texts.
-const ROUGE: &[&str] = &[
-    "absl-py==2.3.1",
-    "datasets==5.0.1",
-    "evaluate==0.4.6",
-    "nltk==3.10.4",
-    "numpy==2.4.6",
-    "pandas==2.3.3",
-    "protobuf==7.36.2",
-    "rouge-score==0.1.2",
-    "sentencepiece==0.2.1",
-    "transformers==4.57.6",
-];
+const ROUGE: &str = "absl-py==2.3.1 datasets==5.0.1 evaluate==0.4.6 nltk==3.10.4 numpy==2.4.6 \
+    pandas==2.3.3 protobuf==7.36.2 rouge-score==0.1.2 sentencepiece==0.2.1 transformers==4.57.6";
 
 /// Defaults of a script: it prints its metric, and its only option names the log.
 const PLAIN: OfficialScript = OfficialScript {
@@ -39,7 +29,7 @@ const PLAIN: OfficialScript = OfficialScript {
     known: &[],
     log: "--mlperf-accuracy-file",
     report: None,
-    packages: &[],
+    packages: "",
     answers: ResponseFormat::Tokens,
 };
 
@@ -54,7 +44,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             ),
             INT32,
         ],
-        packages: &["numpy==2.4.6"],
+        packages: "numpy==2.4.6",
         answers: ResponseFormat::Class,
         ..PLAIN
     },
@@ -66,7 +56,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         asked: &[("--openimages-dir", "DIR")],
         free: &["--use-inv-map"],
         known: &[("--output-file", OptionValue::OfRun("openimages-results.json"))],
-        packages: &["numpy==2.4.6", "pycocotools==2.0.11"],
+        packages: "numpy==2.4.6 pycocotools==2.0.11",
         answers: ResponseFormat::Floats { group: 7, least: ANY.0, most: ANY.1 },
         ..PLAIN
     },
@@ -82,17 +72,9 @@ const SCRIPTS: [OfficialScript; 13] = [
             ("--output_dtype", OptionValue::Text("float32")),
         ],
         log: "--log_file",
-        packages: &[
-            "boto3==1.44.5",
-            "numpy==1.26.4",
-            "requests==2.34.2",
-            "setuptools==80.9.0",
-            "six==1.17.0",
-            // The script looks for its submodule only if PyTorch or TensorFlow is installed.
-            "torch==2.11.0",
-            "tqdm==4.67.1",
-            "transformers==4.57.6",
-        ],
+        // The script looks for its submodule only if PyTorch or TensorFlow is installed.
+        packages: "boto3==1.44.5 numpy==1.26.4 requests==2.34.2 setuptools==80.9.0 six==1.17.0 \
+                   torch==2.11.0 tqdm==4.67.1 transformers==4.57.6",
         answers: ResponseFormat::Floats { group: 2, least: ANY.0, most: ANY.1 },
         ..PLAIN
     },
@@ -106,7 +88,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             ("--output_dtype", OptionValue::Text("uint8")),
         ],
         log: "--log_file",
-        packages: &["nibabel==5.3.2", "numpy==1.26.4", "pandas==1.5.3"],
+        packages: "nibabel==5.3.2 numpy==1.26.4 pandas==1.5.3",
         answers: ResponseFormat::Bytes { most: 2 },
         ..PLAIN
     },
@@ -115,7 +97,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         file: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py",
         asked: &[("--day-23-file", "FILE"), ("--aggregation-trace-file", "FILE")],
         known: &[("--dtype", OptionValue::Text("float32"))],
-        packages: &["numpy==2.4.6", "scikit-learn==1.7.2"],
+        packages: "numpy==2.4.6 scikit-learn==1.7.2",
         answers: ResponseFormat::Floats { group: 1, least: 0.0, most: 1.0 },
         ..PLAIN
     },
@@ -125,17 +107,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         asked: &[("--caption-path", "FILE"), ("--statistics-path", "FILE")],
         free: &["--compliance-images-path", "--device", "--ids-path", "--low_memory"],
         known: &[("--output-file", OptionValue::OfRun("coco-results.json"))],
-        packages: &[
-            "ijson==3.4.0",
-            "numpy==2.4.6",
-            "open-clip-torch==2.26.1",
-            "pandas==2.3.3",
-            "pillow==13.0.0",
-            "scipy==1.17.1",
-            "torch==2.11.0",
-            "torchvision==0.26.0",
-            "tqdm==4.67.1",
-        ],
+        packages: "ijson==3.4.0 numpy==2.4.6 open-clip-torch==2.26.1 pandas==2.3.3 pillow==13.0.0 \
+                   scipy==1.17.1 torch==2.11.0 torchvision==0.26.0 tqdm==4.67.1",
         answers: ResponseFormat::Pixels(1024 * 1024 * 3),
         ..PLAIN
     },
@@ -146,23 +119,15 @@ const SCRIPTS: [OfficialScript; 13] = [
         free: &["--dataset-size"],
         known: &[INT32],
         report: Some("--output-file"),
-        packages: &["numpy==2.4.6", "torch==2.11.0"],
+        packages: "numpy==2.4.6 torch==2.11.0",
         answers: ResponseFormat::Class,
         ..PLAIN
     },
     OfficialScript {
         asked: &[DATASET],
-        packages: &[
-            "absl-py==2.3.1",
-            "datasets==5.0.1",
-            "evaluate==0.4.6",
-            // The script downloads data that later versions no longer read.
-            "nltk==3.8.1",
-            "numpy==2.4.6",
-            "rouge-score==0.1.2",
-            "torch==2.11.0",
-            "transformers==4.57.6",
-        ],
+        // The script downloads data that later versions of nltk no longer read.
+        packages: "absl-py==2.3.1 datasets==5.0.1 evaluate==0.4.6 nltk==3.8.1 numpy==2.4.6 \
+                   rouge-score==0.1.2 torch==2.11.0 transformers==4.57.6",
         ..token_script("gptj", "language/gpt-j/evaluation.py")
     },
     token_script("llama2-70b", "language/llama2-70b/evaluate-accuracy.py"),
@@ -178,17 +143,8 @@ const SCRIPTS: [OfficialScript; 13] = [
     },
     OfficialScript {
         asked: &[("--model-name", "CHECKPOINT"), DATASET],
-        packages: &[
-            "absl-py==2.3.1",
-            "datasets==5.0.1",
-            "evaluate==0.4.6",
-            "nltk==3.10.4",
-            "numpy==2.4.6",
-            "pandas==2.3.3",
-            "rouge-score==0.1.2",
-            "torch==2.11.0",
-            "transformers==4.57.6",
-        ],
+        packages: "absl-py==2.3.1 datasets==5.0.1 evaluate==0.4.6 nltk==3.10.4 numpy==2.4.6 \
+                   pandas==2.3.3 rouge-score==0.1.2 torch==2.11.0 transformers==4.57.6",
         ..token_script("llama3.1-8b", "language/llama3.1-8b/evaluation.py")
     },
     OfficialScript {
@@ -205,18 +161,10 @@ const SCRIPTS: [OfficialScript; 13] = [
         }),
         unjudged: &["Error evaluating row", "Error processing entry", "qsl_idx "],
         log: "--input-file",
-        packages: &[
-            // LiveCodeBench imports names that later versions no longer have,
-            "anthropic==0.49.0",
-            // and reads a data set that is loaded by a program.
-            "datasets==3.6.0",
-            "numpy==2.4.6",
-            "pandas==2.3.3",
-            "pylatexenc==2.11",
-            "sympy==1.14.0",
-            "tqdm==4.67.1",
-            "transformers==4.57.6",
-        ],
+        // LiveCodeBench imports names that later versions of anthropic no longer have, and reads a
+        // data set that is loaded by a program, which later versions of datasets refuse.
+        packages: "anthropic==0.49.0 datasets==3.6.0 numpy==2.4.6 pandas==2.3.3 pylatexenc==2.11 \
+                   sympy==1.14.0 tqdm==4.67.1 transformers==4.57.6",
         ..token_script("deepseek-r1", "language/deepseek-r1/eval_accuracy.py")
     },
 ];
