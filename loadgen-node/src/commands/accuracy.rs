@@ -9,7 +9,7 @@ use netdiv_rules::{
 
 use crate::{
     RunError,
-    evaluation::{Environment, Evaluation, check_options, evaluate, try_out},
+    evaluation::{Environment, check_options, evaluate, try_out},
     output::{self, say},
     record::{RunResult, Verdict},
     recording::read_unchanged,
@@ -81,7 +81,7 @@ impl AccuracyArgs {
         let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));
         let (script, benchmark): (&OfficialScript, &Benchmark) =
             known.map_or_else(|| unknown(&table, &run.benchmark), Ok)?;
-        let Evaluation { file, metrics } = evaluate(
+        let (file, metrics) = evaluate(
             script,
             (folder, log, run.dataset_samples),
             benchmark,

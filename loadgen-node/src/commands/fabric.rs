@@ -47,16 +47,9 @@ const MAX_ROUNDS: usize = 1000;
 const MEASUREMENT: &str = "Measurement";
 const EGRESS: &str = "Egress";
 
-/// Arguments of `loadgen-node fabric`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct FabricCommand {
-    #[command(flatten)]
-    settings: CommandSettings<FabricArgs>,
-}
-
 /// Keys of `loadgen-node fabric`.
 #[derive(Debug, Clone, clap::Args, Serialize)]
-pub(super) struct FabricArgs {
+pub(crate) struct FabricArgs {
     /// Keys of the connections to nodes.
     #[command(flatten)]
     #[serde(flatten)]
@@ -264,58 +257,56 @@ impl FabricArgs {
     }
 }
 
-impl FabricCommand {
-    pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let interruptions = Interruptions::listen()?;
-        let names = DnsNames::of(&self.settings);
-        let plan = self.settings.resolve(|args| {
-            if self.settings.is_given("benchmark") {
-                args.check_benchmarks()?;
-            }
-            args.resolve(names).map(|plan| (plan, args.clone()))
-        })?;
-        let Some((plan, args)) = plan else { return Ok(0) };
-        let folder = args.output.unwrap_or_else(|| "out/fabric".into());
-        let _claim = interruptions.prepare(&folder)?;
-        let figures = plan.run()?;
-        let failed =
-            |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
-        let text = serde_json::to_string_pretty(&figures)
-            .map_err(|error| failed(FABRIC, error.to_string()))?;
-        // Pictures of an earlier measurement would contradict these figures.
-        for picture in [PLOT, HEAT_MAP] {
-            output::remove(&folder.join(picture))?;
+pub(super) fn execute(settings: &CommandSettings<FabricArgs>) -> Result<u8, RunError> {
+    let interruptions = Interruptions::listen()?;
+    let names = DnsNames::of(settings);
+    let plan = settings.resolve(|args| {
+        if settings.is_given("benchmark") {
+            args.check_benchmarks()?;
         }
-        output::write(&folder.join(FABRIC), format!("{text}\n").as_bytes())?;
-        if let Some(path) = &args.statement {
-            output::write(path, report::statement::markdown(&figures).as_bytes())?;
-        }
-        let mut files = FABRIC.to_owned();
-        let has_plot = !figures.bandwidth.is_empty();
-        let pictures = [
-            (PLOT, has_plot.then(|| report::fabric_plot::svg(&figures))),
-            (HEAT_MAP, figures.matrix.as_ref().map(report::fabric_matrix::svg)),
-        ];
-        for (picture, svg) in pictures {
-            let Some(svg) = svg else { continue };
-            let svg = svg.map_err(|error| failed(picture, error.to_string()))?;
-            output::write(&folder.join(picture), svg.as_bytes())?;
-            files += &format!(" and {picture}");
-        }
-        if args.json.as_deref() == Some(Path::new("-")) {
-            output::say(text)?;
-        } else {
-            if let Some(path) = &args.json {
-                output::write(path, format!("{text}\n").as_bytes())?;
-            }
-            let tables = report::fabric::render(&figures);
-            output::report(format_args!("{tables}\n{files} in {}", folder.display()));
-        }
-        check_measured(&figures)?;
-        let carried = figures.benchmarks.iter().all(|one| one.carried != Some(false));
-        let kept = figures.open_loop.iter().all(|open_loop| open_loop.kept);
-        Ok(u8::from(!(carried && kept)))
+        args.resolve(names).map(|plan| (plan, args.clone()))
+    })?;
+    let Some((plan, args)) = plan else { return Ok(0) };
+    let folder = args.output.unwrap_or_else(|| "out/fabric".into());
+    let _claim = interruptions.prepare(&folder)?;
+    let figures = plan.run()?;
+    let failed =
+        |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
+    let text = serde_json::to_string_pretty(&figures)
+        .map_err(|error| failed(FABRIC, error.to_string()))?;
+    // Pictures of an earlier measurement would contradict these figures.
+    for picture in [PLOT, HEAT_MAP] {
+        output::remove(&folder.join(picture))?;
     }
+    output::write(&folder.join(FABRIC), format!("{text}\n").as_bytes())?;
+    if let Some(path) = &args.statement {
+        output::write(path, report::statement::markdown(&figures).as_bytes())?;
+    }
+    let mut files = FABRIC.to_owned();
+    let has_plot = !figures.bandwidth.is_empty();
+    let pictures = [
+        (PLOT, has_plot.then(|| report::fabric_plot::svg(&figures))),
+        (HEAT_MAP, figures.matrix.as_ref().map(report::fabric_matrix::svg)),
+    ];
+    for (picture, svg) in pictures {
+        let Some(svg) = svg else { continue };
+        let svg = svg.map_err(|error| failed(picture, error.to_string()))?;
+        output::write(&folder.join(picture), svg.as_bytes())?;
+        files += &format!(" and {picture}");
+    }
+    if args.json.as_deref() == Some(Path::new("-")) {
+        output::say(text)?;
+    } else {
+        if let Some(path) = &args.json {
+            output::write(path, format!("{text}\n").as_bytes())?;
+        }
+        let tables = report::fabric::render(&figures);
+        output::report(format_args!("{tables}\n{files} in {}", folder.display()));
+    }
+    check_measured(&figures)?;
+    let carried = figures.benchmarks.iter().all(|one| one.carried != Some(false));
+    let kept = figures.open_loop.iter().all(|open_loop| open_loop.kept);
+    Ok(u8::from(!(carried && kept)))
 }
 
 /// Returns the default sizes, with the sizes of a target's samples and responses, on which its

@@ -6,16 +6,16 @@ use netdiv_rules::user_conf;
 use netdiv_transport::discovery::with_files;
 use serde::Serialize;
 
-use super::{fabric::FabricArgs, probe::ProbeArgs};
+use super::fabric::FabricArgs;
 use crate::{NetworkArgs, RunArgs};
 
 /// Keys of all commands that read a settings file.
 #[derive(Debug, clap::Args, Serialize)]
 pub struct AllKeys {
-    /// Keys of `probe`, which include the keys of `run`, `doctor` and `nodes`.
+    /// Keys of `run`, `doctor` and `probe`, which include the keys of `nodes`.
     #[command(flatten)]
     #[serde(flatten)]
-    probe: ProbeArgs,
+    run: RunArgs,
     /// Keys of `fabric`.
     #[command(flatten)]
     #[serde(flatten)]
@@ -38,10 +38,6 @@ impl Keys for RunArgs {
 }
 
 impl Keys for NetworkArgs {
-    type All = AllKeys;
-}
-
-impl Keys for ProbeArgs {
     type All = AllKeys;
 }
 
@@ -94,7 +90,6 @@ mod tests {
         assert_eq!(run.dataset, Some(format!("{}+synthetic:4x16", at("x.npy"))));
         assert_eq!(run.user_conf.as_deref(), Some(Path::new(&at("user.conf"))));
         assert_eq!((run.network.nodes, run.benchmark), (nodes, Some("bert-99".to_owned())));
-        assert!(read_settings::<ProbeArgs>(&path).is_ok());
         assert!(read_settings::<FabricArgs>(&path).is_ok());
     }
 

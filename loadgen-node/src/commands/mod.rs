@@ -22,10 +22,10 @@ mod submission;
 mod tax;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use netdiv_node_common::process::ShellCommand;
+use netdiv_node_common::process::{CommandSettings, ShellCommand};
 
 pub use self::run::exit_code;
-use crate::{RunError, own_loadgen, run::InProcessEngines};
+use crate::{RunArgs, RunError, own_loadgen, run::InProcessEngines};
 
 /// Run the official LoadGen against SUT nodes (MLPerf Inference Network division)
 #[derive(Debug, Parser)]
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Init(init::InitArgs),
     /// Run LoadGen against SUT nodes
     #[command(after_help = help::RUN)]
-    Run(Box<run::RunCommand>),
+    Run(Box<CommandSettings<RunArgs>>),
     /// Write an HTML report of one or more runs
     ///
     /// The page shows verdict, latencies, the course of the run by the second, nodes side by side,
@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Doctor(Box<doctor::DoctorCommand>),
     /// Measure the capacity of the network to nodes started with `sut-node --engine none`
     #[command(after_help = help::FABRIC)]
-    Fabric(Box<fabric::FabricCommand>),
+    Fabric(Box<CommandSettings<fabric::FabricArgs>>),
     /// Make certificates for a lab
     ///
     /// Writes an authority (ca.pem), a certificate and key for each node (HOST.pem, HOST.key), and
@@ -130,13 +130,13 @@ impl Cli {
     pub(crate) fn execute(&self, in_process: Option<InProcessEngines>) -> Result<u8, RunError> {
         match &self.command {
             Command::Init(args) => args.execute(),
-            Command::Run(command) => command.execute(in_process),
+            Command::Run(settings) => run::execute(settings, in_process),
             Command::Report(args) => args.execute(),
             Command::Compare(args) => args.execute(),
             Command::Tax(args) => args.execute(),
             Command::Probe(command) => command.execute(),
             Command::Doctor(command) => command.execute(),
-            Command::Fabric(command) => command.execute(),
+            Command::Fabric(settings) => fabric::execute(settings),
             Command::Certificates(args) => args.execute(),
             Command::Accuracy(args) => args.execute(),
             Command::Audit(args) => args.execute(),

@@ -8,7 +8,6 @@ use netdiv_machine::{
 use netdiv_node_common::process::CommandSettings;
 use netdiv_rules::Scenario;
 use netdiv_transport::discovery::DiscoveryError;
-use serde::Serialize;
 
 use super::doctor::write_report;
 use crate::{
@@ -28,56 +27,41 @@ const NO_DATA_SET: &str = "no data set to take a sample from; give --dataset PAT
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProbeCommand {
     #[command(flatten)]
-    settings: CommandSettings<ProbeArgs>,
+    settings: CommandSettings<RunArgs>,
     #[command(flatten)]
     report: ReportArgs,
 }
 
-/// Keys of `loadgen-node probe`.
-#[derive(Debug, Clone, clap::Args, Serialize)]
-pub(super) struct ProbeArgs {
-    /// Keys of `run`; those about LoadGen have no effect.
-    #[command(flatten)]
-    #[serde(flatten)]
-    run: RunArgs,
-}
-
-/// Settings of the run that the probe prepares for, and its data set.
-struct Probe {
-    config: RunConfig,
-    data: Box<dyn Dataset>,
-}
-
-impl ProbeArgs {
-    fn resolve(&self, names: DnsNames) -> Result<Probe, RunError> {
-        if self.run.in_process.is_some() {
-            return usage("probe asks nodes over the network; leave --in-process out");
-        }
-        if self.run.network.nodes.as_ref().is_none_or(Vec::is_empty) {
-            return usage(DiscoveryError::NoNodes { option: "--nodes" }.to_string());
-        }
-        let mut run = self.run.clone();
-        run.scenario.get_or_insert(Scenario::Offline);
-        if run.benchmark.is_none() {
-            if run.dataset.is_none() {
-                return usage(NO_DATA_SET);
-            }
-            run.benchmark = Some(NAMELESS.into());
-        }
-        let config = run.resolve_with(names)?;
-        let data = dataset::open(&config.dataset)?;
-        // The responses are not compared with the labels, but a run would refuse invalid labels.
-        labels::read_labels(&config, data.sample_count())?;
-        Ok(Probe { config, data })
+/// Returns the settings of the run that the probe prepares for, and its data set. Keys about LoadGen
+/// have no effect.
+fn resolve(given: &RunArgs, names: DnsNames) -> Result<(RunConfig, Box<dyn Dataset>), RunError> {
+    if given.in_process.is_some() {
+        return usage("probe asks nodes over the network; leave --in-process out");
     }
+    if given.network.nodes.as_ref().is_none_or(Vec::is_empty) {
+        return usage(DiscoveryError::NoNodes { option: "--nodes" }.to_string());
+    }
+    let mut run = given.clone();
+    run.scenario.get_or_insert(Scenario::Offline);
+    if run.benchmark.is_none() {
+        if run.dataset.is_none() {
+            return usage(NO_DATA_SET);
+        }
+        run.benchmark = Some(NAMELESS.into());
+    }
+    let config = run.resolve_with(names)?;
+    let data = dataset::open(&config.dataset)?;
+    // The responses are not compared with the labels, but a run would refuse invalid labels.
+    labels::read_labels(&config, data.sample_count())?;
+    Ok((config, data))
 }
 
 impl ProbeCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = DnsNames::of(&self.settings);
-        let probe = self.settings.resolve(|args| args.resolve(names))?;
-        let Some(Probe { config, data }) = probe else { return Ok(0) };
+        let probe = self.settings.resolve(|run| resolve(run, names))?;
+        let Some((config, data)) = probe else { return Ok(0) };
         let Some(settings) = config.target.nodes() else {
             return usage("no nodes; give --nodes HOST:PORT,…");
         };

@@ -12,28 +12,22 @@ use crate::{
     settings::{DnsNames, Target},
 };
 
-/// Arguments of `loadgen-node run`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct RunCommand {
-    #[command(flatten)]
-    settings: CommandSettings<RunArgs>,
-}
-
-impl RunCommand {
-    pub(super) fn execute(&self, in_process: Option<InProcessEngines>) -> Result<u8, RunError> {
-        let (names, interruptions) = (DnsNames::of(&self.settings), Interruptions::listen()?);
-        let test = |args: &RunArgs| {
-            let config = args.resolve_with(names)?;
-            if let Target::InProcess(file) = &config.target {
-                let InProcessEngines { check, .. } = in_process.ok_or_else(exec_tool)?;
-                check(file).map_err(|why| RunError::Usage(format!("--in-process: {why}")))?;
-            }
-            prepare(config)
-        };
-        match self.settings.resolve(test)? {
-            None => Ok(0),
-            Some(test) => run(&test, in_process, &interruptions).map(exit_code),
+pub(super) fn execute(
+    settings: &CommandSettings<RunArgs>,
+    in_process: Option<InProcessEngines>,
+) -> Result<u8, RunError> {
+    let (names, interruptions) = (DnsNames::of(settings), Interruptions::listen()?);
+    let test = |args: &RunArgs| {
+        let config = args.resolve_with(names)?;
+        if let Target::InProcess(file) = &config.target {
+            let InProcessEngines { check, .. } = in_process.ok_or_else(exec_tool)?;
+            check(file).map_err(|why| RunError::Usage(format!("--in-process: {why}")))?;
         }
+        prepare(config)
+    };
+    match settings.resolve(test)? {
+        None => Ok(0),
+        Some(test) => run(&test, in_process, &interruptions).map(exit_code),
     }
 }
 

@@ -18,20 +18,13 @@ use crate::{
     settings::usage,
 };
 
-/// Metrics that the script computed.
-pub(crate) struct Evaluation {
-    /// Path of the written `accuracy.txt`.
-    pub(crate) file: PathBuf,
-    pub(crate) metrics: Metrics,
-}
-
 /// Beginning of the lines that `accuracy-openimages.py` prints about a sample's index, which a node
 /// must not know (docs/ENGINES.md). `accuracy.txt` leaves them out.
 const OF_INDEX: &str = "ERROR: loadgen(";
 
 /// Passes the run's accuracy log to the script, and writes `accuracy.txt` beside the log. `samples`
 /// is the number of samples in the data set, `reference` the checkout with the script, and `given`
-/// the operator's options for the script.
+/// the operator's options for the script. Returns the path of `accuracy.txt`, and the metrics.
 pub(crate) fn evaluate(
     script: &OfficialScript,
     (folder, log_sha256, samples): (&Path, &str, u64),
@@ -39,7 +32,7 @@ pub(crate) fn evaluate(
     reference: &Path,
     environment: impl FnOnce() -> Result<Environment, RunError>,
     given: &[String],
-) -> Result<Evaluation, RunError> {
+) -> Result<(PathBuf, Metrics), RunError> {
     requirements::options(script, reference, given)?;
     requirements::files(script, benchmark, (folder, samples), reference, given)?;
     let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
@@ -91,7 +84,7 @@ pub(crate) fn evaluate(
     remove(&part).map_err(|error| failed(&error))?;
     let (metrics, text) = found.map_err(|error| blamed(&error))?;
     output::write(&file, text.as_bytes())?;
-    Ok(Evaluation { file, metrics })
+    Ok((file, metrics))
 }
 
 /// Name of the file that holds the script's output until its metrics have been read.

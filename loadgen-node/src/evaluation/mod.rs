@@ -6,5 +6,5 @@ mod evaluate;
 mod requirements;
 
 pub(crate) use environment::Environment;
-pub(crate) use evaluate::{Evaluation, evaluate};
+pub(crate) use evaluate::evaluate;
 pub(crate) use requirements::{options as check_options, run_trial as try_out};

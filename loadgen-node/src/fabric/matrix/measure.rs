@@ -8,9 +8,8 @@ use netdiv_qdl::{NodeInfo, Settings};
 use tracing::info;
 
 use super::{
-    calls::{self, PairReply, failure_reason, is_refusal},
+    calls::{self, PairIndexes, PairReply, failure_reason, is_refusal},
     figures::{Host, Matrix, Pair},
-    schedule,
     slow::find_slow,
 };
 use crate::{
@@ -30,7 +29,7 @@ type RateOutcome = Result<(f64, Option<f64>), String>;
 /// Pairs of nodes that can connect to each other.
 #[derive(Default)]
 pub(crate) struct ConnectedPairs {
-    schedule: Vec<Vec<schedule::PairIndexes>>,
+    schedule: Vec<Vec<PairIndexes>>,
     /// Reasons why the other pairs cannot connect.
     outcomes: Outcomes,
 }
@@ -105,7 +104,7 @@ const ONE_WAY: [Direction; 2] = [Direction::ToNodes, Direction::FromNodes];
 
 /// Returns the number of measurements in one round, which run one after the other.
 pub(crate) fn steps(nodes: usize) -> usize {
-    2 + 2 * nodes + schedule::rounds(nodes).len()
+    2 + 2 * nodes + calls::schedule(nodes).len()
 }
 
 /// Connects all nodes to each other. Fails if a node was not started for this measurement.
@@ -114,7 +113,7 @@ pub(crate) fn connect_all(
     nodes: &[NodeInfo],
     bytes: usize,
 ) -> Result<ConnectedPairs, RunError> {
-    let mut schedule = schedule::rounds(nodes.len());
+    let mut schedule = calls::schedule(nodes.len());
     let mut outcomes = Outcomes::default();
     let answers = calls::measure(settings, nodes, bytes, None, &schedule, |_| {})?;
     for ((from, to), answer) in answers {

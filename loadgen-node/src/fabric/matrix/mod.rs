@@ -4,5 +4,4 @@
 mod calls;
 pub(crate) mod figures;
 pub(crate) mod measure;
-mod schedule;
 pub(crate) mod slow;
