@@ -26,17 +26,15 @@ pub(crate) struct DoctorCommand {
     report: ReportArgs,
 }
 
-struct DoctorSettings {
-    settings: Settings,
-    pin: Vec<usize>,
-    /// Settings of a run, if a benchmark is named.
-    run: Option<RunConfig>,
-}
-
 /// Placeholder if no node is named, because the settings of a run require one. It is never asked.
 const PLACEHOLDER_NODE: &str = "localhost:1";
 
-fn resolve(given: &RunArgs, names: DnsNames) -> Result<DoctorSettings, RunError> {
+/// Returns the settings of the connections, the cores for their threads, and the settings of a run if
+/// a benchmark is named.
+fn resolve(
+    given: &RunArgs,
+    names: DnsNames,
+) -> Result<(Settings, Vec<usize>, Option<RunConfig>), RunError> {
     if given.in_process.is_some() {
         return usage("doctor examines runs over the network; leave --in-process out");
     }
@@ -60,7 +58,7 @@ fn resolve(given: &RunArgs, names: DnsNames) -> Result<DoctorSettings, RunError>
     if is_alone {
         settings.nodes.clear();
     }
-    Ok(DoctorSettings { settings, pin, run })
+    Ok((settings, pin, run))
 }
 
 /// Writes and prints a report, and returns the exit code.
@@ -82,14 +80,14 @@ impl DoctorCommand {
         Interruptions::listen()?;
         let names = DnsNames::of(&self.settings);
         let looked: Result<_, RunError> = self.settings.resolve(|run| {
-            let mut looked = resolve(run, names)?;
+            let (settings, pin, mut run) = resolve(run, names)?;
             // If settings are only printed, an invalid one is not a finding: it ends the command.
             if self.settings.only_prints() {
-                looked.run.take().map(prepare).transpose()?;
+                run.take().map(prepare).transpose()?;
             }
-            Ok(looked)
+            Ok((settings, pin, run))
         });
-        let Some(DoctorSettings { settings, pin, run }) = looked? else { return Ok(0) };
+        let Some((settings, pin, run)) = looked? else { return Ok(0) };
         let asked = doctor::survey(&settings)?;
         let peers = doctor::peers(&asked);
         let needs = doctor::needs(&settings, pin, &peers);

@@ -46,22 +46,21 @@ pub(crate) fn peers(asked: &[SurveyReply]) -> Vec<Peer> {
 
 /// Converts the replies to entries of the report. A node without a description has a failure.
 pub(crate) fn nodes(asked: &[SurveyReply]) -> Vec<AskedNode> {
+    let node = |SurveyReply { address, answer }: &SurveyReply| {
+        let silent = AskedNode { address: address.clone(), ..AskedNode::default() };
+        match answer {
+            Err(error) => silent.failed(error, error.is_loss()),
+            Ok(NodeInfo { description: d, round_trip, .. }) => AskedNode {
+                node: Some(d.node_name.clone()),
+                version: Some(d.software_version.clone()),
+                engine: Some(d.engine.clone()),
+                model: Some(d.model_name.clone()),
+                model_sha256: Some(d.model_sha256.clone()),
+                takes: Some(layout::describe(&d.input.clone().unwrap_or_default())),
+                round_trip_ns: Some(round_trip.as_nanos().try_into().unwrap_or(u64::MAX)),
+                ..silent
+            },
+        }
+    };
     asked.iter().map(node).collect()
-}
-
-fn node(SurveyReply { address, answer }: &SurveyReply) -> AskedNode {
-    let silent = AskedNode { address: address.clone(), ..AskedNode::default() };
-    match answer {
-        Err(error) => silent.failed(error, error.is_loss()),
-        Ok(NodeInfo { description: d, round_trip, .. }) => AskedNode {
-            node: Some(d.node_name.clone()),
-            version: Some(d.software_version.clone()),
-            engine: Some(d.engine.clone()),
-            model: Some(d.model_name.clone()),
-            model_sha256: Some(d.model_sha256.clone()),
-            takes: Some(layout::describe(&d.input.clone().unwrap_or_default())),
-            round_trip_ns: Some(round_trip.as_nanos().try_into().unwrap_or(u64::MAX)),
-            ..silent
-        },
-    }
 }

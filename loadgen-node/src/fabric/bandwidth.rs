@@ -9,6 +9,7 @@ use netdiv_receivers::{Probe, ResponseSink};
 use super::{
     client::connect,
     figures::{Bandwidth, Direction, FarEnd, Interval, Rate, Shape},
+    path::Path,
     watch::{Times, Window, watch},
 };
 use crate::{RunError, node_times, record::Shortage};
@@ -146,7 +147,7 @@ fn figures(
     let mut total = Rate::default();
     streams.iter().for_each(|stream| total.add(stream));
     let moved = total.bytes_per_second() * seconds;
-    let spent = end.counters.processor_seconds(&begin.counters);
+    let spent = end.counters.processor.saturating_sub(begin.counters.processor).as_secs_f64();
     let latency = end.latency(begin);
     let quantile = |share| latency.as_ref().map(|latency| latency.value_at_quantile(share));
     Bandwidth {
@@ -161,7 +162,7 @@ fn figures(
         intervals: intervals.clone(),
         processor_seconds_per_byte: (moved > 0.0).then(|| spent / moved),
         busiest_io_thread: end.counters.busiest_io_thread(&begin.counters, seconds),
-        path: end.counters.path(&begin.counters),
+        path: Path::between(&begin.counters.connections, &end.counters.connections),
         host_tcp_retransmits: end.counters.retransmits(&begin.counters),
         far_ends,
         shortages: Vec::new(),

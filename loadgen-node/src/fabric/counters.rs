@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use netdiv_node_common::resources::{kernel, processor};
 use netdiv_qdl::QuicPath;
 
-use super::{
-    path::{Connection, Path},
-    tcp,
-};
+use super::{path::Connection, tcp};
 
 /// Prefix of the names of the QDL's I/O threads.
 const IO_THREADS: &str = "qdl-io-";
@@ -17,12 +14,12 @@ const IO_THREADS: &str = "qdl-io-";
 #[derive(Debug)]
 pub(super) struct Counters {
     /// Processor time of this process.
-    processor: Duration,
+    pub(super) processor: Duration,
     /// Processor time of each I/O thread in seconds, by the thread's number.
     io_threads: BTreeMap<String, f64>,
     /// Number of segments that TCP has retransmitted on this whole host.
     retransmits: Option<u64>,
-    connections: Vec<Connection>,
+    pub(super) connections: Vec<Connection>,
 }
 
 impl Counters {
@@ -42,21 +39,11 @@ impl Counters {
         }
     }
 
-    /// Returns the processor seconds of this process since an earlier reading.
-    pub(super) fn processor_seconds(&self, earlier: &Self) -> f64 {
-        self.processor.saturating_sub(earlier.processor).as_secs_f64()
-    }
-
     /// Returns the share of the `seconds` since an earlier reading in which the busiest I/O thread
     /// was busy, from 0 to 1.
     pub(super) fn busiest_io_thread(&self, earlier: &Self, seconds: f64) -> Option<f64> {
         let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         processor::busiest(&earlier.io_threads, &self.io_threads, seconds)
-    }
-
-    /// Returns the statistics of the connections since an earlier reading.
-    pub(super) fn path(&self, earlier: &Self) -> Option<Path> {
-        Path::between(&earlier.connections, &self.connections)
     }
 
     /// Returns the number of segments that TCP has retransmitted on this host since an earlier

@@ -49,8 +49,15 @@ impl RunArgs {
         }
         let known = benchmarks.find(&benchmark);
         let meant = benchmarks.meant(&benchmark);
-        let dataset = self.dataset_of(&benchmark, &meant)?;
-        if !meant.is_empty() && !dataset::EMBEDDED.contains(&benchmark.as_str()) {
+        let is_embedded = dataset::EMBEDDED.contains(&benchmark.as_str());
+        let dataset = match &self.dataset {
+            Some(dataset) => dataset.clone(),
+            None if is_embedded => benchmark.clone(),
+            None => {
+                return usage(format!("no data set for {benchmark}{meant}; give --dataset PATH"));
+            }
+        };
+        if !meant.is_empty() && !is_embedded {
             warn!("--benchmark {benchmark}: not in the table of benchmarks{meant}");
         }
         let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
@@ -127,14 +134,6 @@ impl RunArgs {
             ));
         }
         Ok((division, rehearsal, strict))
-    }
-
-    fn dataset_of(&self, benchmark: &str, meant: &str) -> Result<String, RunError> {
-        match &self.dataset {
-            Some(dataset) => Ok(dataset.clone()),
-            None if dataset::EMBEDDED.contains(&benchmark) => Ok(benchmark.into()),
-            None => usage(format!("no data set for {benchmark}{meant}; give --dataset PATH")),
-        }
     }
 
     fn evidence(&self) -> Result<Option<Statement>, RunError> {

@@ -31,15 +31,14 @@ const PERCENTILES: [(&str, &str); 8] = [
 
 /// Shows the distributions of latencies; `json` is the run's `result.json`.
 pub(super) fn latency(run: &RecordedRun, json: &Value) -> Markup {
-    let result = &run.result;
     html! {
         (loadgen(json))
         @if run.histograms.of_all(Measure::Latency).is_none() {
             p.note { "The run wrote no histograms (histograms.hlog), so there is no picture of its latencies." }
         } @else {
-            (distribution(run, Measure::Latency, "Latency of whole responses", bound(result)))
-            (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)", token_bound(result, "ttft")))
-            (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)", token_bound(result, "tpot")))
+            (distribution(run, Measure::Latency, "Latency of whole responses"))
+            (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)"))
+            (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)"))
         }
     }
 }
@@ -60,13 +59,9 @@ fn loadgen(json: &Value) -> Markup {
     }
 }
 
-fn distribution(
-    run: &RecordedRun,
-    measure: Measure,
-    title: &str,
-    bound: Option<(f64, f64)>,
-) -> Markup {
+fn distribution(run: &RecordedRun, measure: Measure, title: &str) -> Markup {
     let Some(all) = run.histograms.of_all(measure) else { return html! {} };
+    let bound = bound(&run.result, measure);
     let mut lines: Vec<(String, &Histogram<u64>)> = Vec::new();
     let nodes = slowest(run);
     // A single node has the same times as all nodes.
@@ -103,26 +98,22 @@ fn shown_nodes_note(run: &RecordedRun, shown: usize) -> String {
     }
 }
 
-/// Returns LoadGen's bound for whole responses: milliseconds, and the nines of its percentile.
-fn bound(result: &RunResult) -> Option<(f64, f64)> {
-    let tokens = result.nodes.iter().any(|node| node.tokens.is_some());
-    if result.scenario != Scenario::Server || result.mode == Mode::Accuracy || tokens {
+/// Returns LoadGen's bound for a measure: milliseconds, and the nines of its percentile.
+fn bound(result: &RunResult, measure: Measure) -> Option<(f64, f64)> {
+    if result.scenario != Scenario::Server || result.mode == Mode::Accuracy {
         return None;
     }
     let setting = |name| result.test_settings.get(name)?.parse::<f64>().ok();
-    let (ns, percentile) =
-        (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?);
+    let has_tokens = result.nodes.iter().any(|node| node.tokens.is_some());
+    let (ns, percentile) = match measure {
+        // LoadGen checks the 99th percentile of times of tokens.
+        Measure::FirstToken => (setting("server_ttft_latency")?, 0.99),
+        Measure::FurtherToken => (setting("server_tpot_latency")?, 0.99),
+        _ if has_tokens => return None,
+        _ => (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?),
+    };
     (ns > 0.0 && ns.is_finite() && (0.0..1.0).contains(&percentile))
         .then(|| (ns / 1e6, -(1.0 - percentile).log10()))
-}
-
-/// Returns LoadGen's bound for a time of tokens, `ttft` or `tpot`: milliseconds, and the nines of
-/// the 99th percentile, which LoadGen checks.
-fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
-    let judged = result.scenario == Scenario::Server && result.mode != Mode::Accuracy;
-    let setting = result.test_settings.get(&format!("server_{which}_latency"))?;
-    let ns = setting.parse::<f64>().ok().filter(|ns| judged && *ns > 0.0 && ns.is_finite())?;
-    Some((ns / 1e6, 2.0))
 }
 
 pub(super) fn over_time(run: &RecordedRun) -> Markup {

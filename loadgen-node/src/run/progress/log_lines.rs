@@ -94,13 +94,19 @@ mod tests {
         };
         let (done, ended) = mpsc::channel();
         let done = Mutex::new(Some(done));
-        log(&glance, &ended, &LengthEstimate::samples(1000), Duration::from_millis(1), |lately| {
-            let mut told = told.lock();
-            told.push((lately.before.answered, lately.now.answered, lately.left.is_some()));
-            if told.len() == 3 {
-                drop(done.lock().take());
-            }
-        });
+        log(
+            &glance,
+            &ended,
+            &LengthEstimate::Samples(1000, None),
+            Duration::from_millis(1),
+            |lately| {
+                let mut told = told.lock();
+                told.push((lately.before.answered, lately.now.answered, lately.left.is_some()));
+                if told.len() == 3 {
+                    drop(done.lock().take());
+                }
+            },
+        );
         let told = told.into_inner();
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told.windows(2).all(|pair| pair[0].1 == pair[1].0), "{told:?}");

@@ -31,10 +31,8 @@ pub(crate) struct Endpoint(TcpListener);
 
 /// Labels and findings of the run.
 pub(crate) struct RunFacts {
-    benchmark: String,
-    scenario: String,
-    mode: String,
-    division: String,
+    /// Benchmark, scenario, mode and division.
+    labels: [String; 4],
     /// Number of findings with each outcome: pass, cannot-tell and fail.
     findings: [(&'static str, usize); 3],
 }
@@ -86,10 +84,12 @@ impl RunFacts {
         let asked = || findings.iter().filter(is_asked);
         let count = |outcome| asked().filter(|finding| finding.outcome == outcome).count();
         Self {
-            benchmark: config.benchmark.clone(),
-            scenario: config.scenario.to_string(),
-            mode: config.mode.word().into(),
-            division: config.division.to_string(),
+            labels: [
+                config.benchmark.clone(),
+                config.scenario.to_string(),
+                config.mode.word().into(),
+                config.division.to_string(),
+            ],
             findings: [
                 ("pass", count(Outcome::Pass)),
                 ("cannot-tell", count(Outcome::CannotTell)),
@@ -101,8 +101,8 @@ impl RunFacts {
 
 fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
     let mut page = Page::default();
-    let RunFacts { benchmark, scenario, mode, division, findings } = run;
-    page.values(&RUN, [(vec![&benchmark[..], scenario, mode, division], 1)]);
+    let RunFacts { labels, findings } = run;
+    page.values(&RUN, [(labels.iter().map(String::as_str).collect(), 1)]);
     page.values(&FAILED, [(vec![], u8::from(*failed))]);
     page.values(&FINDINGS, findings.iter().map(|(outcome, count)| (vec![*outcome], count)));
     let sent = nodes.iter().map(|node| node.sent).sum();

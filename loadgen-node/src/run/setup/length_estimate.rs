@@ -87,11 +87,6 @@ impl LengthEstimate {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn samples(count: u64) -> Self {
-        Self::Samples(count, None)
-    }
-
     /// Returns the remaining time, if queries have been issued for the time `running`, with the
     /// progress `now`.
     pub(crate) fn left(&self, running: Duration, now: &Progress) -> Option<Duration> {
@@ -180,9 +175,9 @@ mod tests {
         let now = |issued, answered| Progress { issued, sent: issued, answered, latency_sum_ns: 0 };
         for (expected, running, now, left) in [
             (LengthEstimate::Unknown, 10, now(100, 100), None),
-            (LengthEstimate::samples(300), 10, now(400, 100), Some(30)),
-            (LengthEstimate::samples(400), 10, now(400, 0), None),
-            (LengthEstimate::samples(500), 10, now(100, 100), Some(40)),
+            (LengthEstimate::Samples(300, None), 10, now(400, 100), Some(30)),
+            (LengthEstimate::Samples(400, None), 10, now(400, 0), None),
+            (LengthEstimate::Samples(500, None), 10, now(100, 100), Some(40)),
             (LengthEstimate::AtLeast(100, seconds(60)), 10, now(1000, 990), Some(50)),
             (LengthEstimate::AtLeast(100, seconds(60)), 70, now(50, 50), Some(70)),
             (LengthEstimate::AtLeast(100, seconds(60)), 70, now(200, 200), Some(0)),
