@@ -49,22 +49,19 @@ pub(crate) struct AccuracyArgs {
 impl AccuracyArgs {
     /// Runs the script. Returns exit code 1 if a target is missed.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        match (&self.run, &self.benchmark) {
-            (Some(run), _) => self.evaluate(run),
-            (None, Some(name)) => {
-                let unknown = || {
-                    let table = self.table.read()?;
-                    unknown(&table, name)
-                };
-                let script = accuracy::script(name).map_or_else(unknown, Ok)?;
-                check_options(script, &self.reference, &self.options)?;
-                if let Some(trial) = &script.trial {
-                    try_out(script, trial, &self.reference, &self.environment(script)?)?;
-                }
-                Ok(0)
-            }
-            (None, None) => usage("no run; give the folder of an accuracy run"),
+        if let Some(run) = &self.run {
+            return self.evaluate(run);
         }
+        // An option of --check, which stands in place of the run.
+        let name = self.benchmark.as_deref().unwrap_or_default();
+        let Some(script) = accuracy::script(name) else {
+            return unknown(&self.table.read()?, name);
+        };
+        check_options(script, &self.reference, &self.options)?;
+        if let Some(trial) = &script.trial {
+            try_out(script, trial, &self.reference, &self.environment(script)?)?;
+        }
+        Ok(0)
     }
 
     fn environment(&self, script: &OfficialScript) -> Result<Environment, RunError> {

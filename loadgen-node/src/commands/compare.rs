@@ -33,11 +33,6 @@ pub(crate) struct CompareArgs {
 impl CompareArgs {
     /// Compares, and prints the differences. Returns 1 if a figure is worse.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        if self.sides.len() < 2 {
-            return usage(
-                "give two or more folders: the baseline first, then the runs to compare with it",
-            );
-        }
         let both = [&self.html, &self.json].map(|path| path.as_deref() == Some(Path::new("-")));
         if both == [true, true] {
             return usage("--html and --json cannot both write to standard output");

@@ -29,8 +29,8 @@ pub(crate) struct DoctorCommand {
 /// Placeholder if no node is named, because the settings of a run require one. It is never asked.
 const PLACEHOLDER_NODE: &str = "localhost:1";
 
-/// Returns the settings of the connections, the cores for their threads, and the settings of a run if
-/// a benchmark is named.
+/// Returns the settings of the connections, the cores for their threads, and the settings of a run
+/// if a benchmark is named.
 fn resolve(
     given: &RunArgs,
     names: DnsNames,

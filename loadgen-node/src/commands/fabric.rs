@@ -375,8 +375,8 @@ impl KnownNeeds {
         })
     }
 
-    /// Fails for an unknown name that resembles the name of a known benchmark. Accepts other unknown
-    /// names, because a settings file may name the user's own benchmark.
+    /// Fails for an unknown name that resembles the name of a known benchmark. Accepts other
+    /// unknown names, because a settings file may name the user's own benchmark.
     fn check_name(&self, name: &str) -> Result<(), RunError> {
         if self.needs.iter().any(|need| self.is_of(need, name)) {
             return Ok(());

@@ -32,8 +32,8 @@ pub(crate) struct ProbeCommand {
     report: ReportArgs,
 }
 
-/// Returns the settings of the run that the probe prepares for, and its data set. Keys about LoadGen
-/// have no effect.
+/// Returns the settings of the run that the probe prepares for, and its data set. Keys about
+/// LoadGen have no effect.
 fn resolve(given: &RunArgs, names: DnsNames) -> Result<(RunConfig, Box<dyn Dataset>), RunError> {
     if given.in_process.is_some() {
         return usage("probe asks nodes over the network; leave --in-process out");

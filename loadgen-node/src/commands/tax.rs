@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use clap::value_parser;
 use netdiv_node_common::resources::files;
 use serde::Deserialize;
 use tracing::info;
@@ -20,7 +21,6 @@ use crate::{
     record::{RunResult, Verdict},
     recording,
     report::tax::{Round, render},
-    settings::usage,
 };
 
 /// Options of `loadgen-node tax`.
@@ -34,8 +34,8 @@ pub(crate) struct TaxArgs {
     #[arg(long, value_name = "FILE")]
     sut_node: Option<PathBuf>,
     /// Number of rounds; each runs both
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    rounds: usize,
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u64).range(1..))]
+    rounds: u64,
     /// Folder for the runs
     #[arg(long, value_name = "DIR", default_value = "out/tax")]
     output: PathBuf,
@@ -52,9 +52,6 @@ impl TaxArgs {
     /// Runs the test over the network and in one process in each round, and prints the ratios. Odd
     /// rounds begin with the network.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        if self.rounds == 0 {
-            return usage("--rounds 0: must be at least 1");
-        }
         super::run::find_tool()?;
         let _claim = output::prepare(&self.output)?;
         let mut rounds = Vec::new();

@@ -1,5 +1,5 @@
-//! Requirements that a run places on the LoadGen node, for the doctor, and reasons why the run would
-//! not begin.
+//! Requirements that a run places on the LoadGen node, for the doctor, and reasons why the run
+//! would not begin.
 
 use std::path::Path;
 

@@ -62,8 +62,8 @@ pub(crate) fn describe(benchmark: &Benchmark) -> String {
     lines.join("\n")
 }
 
-/// Returns the facts: the label of each, the figure whose source it has, and its text, which is empty
-/// if the fact is unknown.
+/// Returns the facts: the label of each, the figure whose source it has, and its text, which is
+/// empty if the fact is unknown.
 fn facts(benchmark: &Benchmark) -> Vec<(&'static str, &'static str, String)> {
     let (checker, loadgen) = (benchmark.checker_name(), &benchmark.loadgen_model);
     let since = benchmark.loadgen_since.as_deref();
@@ -180,7 +180,7 @@ fn target(benchmark: &Benchmark, quality: &Quality) -> String {
     format!("{metric} at least {least}{most} ({share:.1} % of {reference})")
 }
 
-/// Returns LoadGen's bound in Server, for the list and in a sentence; both are empty without a bound.
+/// Returns LoadGen's bound in Server, for the list and in a sentence; both are empty without it.
 fn server_latency(benchmark: &Benchmark) -> [String; 2] {
     match (benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms) {
         (Some(ms), ..) => [ms.to_string(), format!("{ms} ms for 99 % of queries")],

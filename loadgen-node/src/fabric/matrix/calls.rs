@@ -135,9 +135,9 @@ pub(super) fn is_refusal(status: &Status) -> bool {
     )
 }
 
-/// Returns the schedule of the measurements: all ordered pairs of `hosts` hosts, each once, in rounds
-/// in which no host occurs twice. It is a round-robin tournament by the circle method; each of its
-/// rounds is repeated with the ends exchanged.
+/// Returns the schedule of the measurements: all ordered pairs of `hosts` hosts, each once, in
+/// rounds in which no host occurs twice. It is a round-robin tournament by the circle method; each
+/// of its rounds is repeated with the ends exchanged.
 pub(super) fn schedule(hosts: usize) -> Vec<Vec<PairIndexes>> {
     // With an odd number of hosts, one host pauses in each round.
     let places = hosts.next_multiple_of(2);

@@ -39,8 +39,8 @@ pub(crate) struct OfficialScript {
     pub(crate) log: &'static str,
     /// Option that names the file for the script's result; missing if the script prints the result.
     pub(crate) report: Option<&'static str>,
-    /// Python packages that are installed for the script, in versions with which it was run, separated
-    /// by spaces.
+    /// Python packages that are installed for the script, in versions with which it was run,
+    /// separated by spaces.
     pub(crate) packages: &'static str,
     pub(crate) answers: ResponseFormat,
 }
