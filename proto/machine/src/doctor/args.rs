@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use crate::doctor::{remedy::Severity, report::Report};
+use crate::doctor::{data::Severity, report::Report};
 
 /// Options of `doctor`, `probe` and `nodes`.
 #[derive(Debug, Clone, clap::Args)]

@@ -8,13 +8,12 @@
 //! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: the interface that
 //!   leads to a peer
 //! - [`serving_engine`]: location of a serving engine: on this machine or elsewhere
-//! - `identity.rs`: digests that identify machines; `hypervisor.rs`: detection of virtual machines
+//! - `identity.rs`: digests that identify machines
 //! - [`System::condition`]: condition of the machine that affects measurements (`condition/`)
 //! - [`Statement`]: fields that an operator states in a file (`supply.rs`)
 
 mod accelerators;
 mod condition;
-mod hypervisor;
 mod identity;
 mod interfaces;
 mod memory;

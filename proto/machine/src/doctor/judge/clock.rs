@@ -1,6 +1,11 @@
 //! Judgement of the clocks.
 
-use crate::doctor::{facts::Facts, finding::Draft, id::Id, needs::Needs, report::Report};
+use crate::doctor::{
+    facts::Facts,
+    finding::{Draft, Id},
+    needs::Needs,
+    report::Report,
+};
 
 /// Clock sources that a program can read without a system call: counters of processors, and
 /// emulations of such counters by hypervisors.

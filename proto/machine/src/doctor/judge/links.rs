@@ -3,8 +3,7 @@
 use crate::{
     doctor::{
         facts::{Facts, interface, mtu, speed},
-        finding::Draft,
-        id::Id,
+        finding::{Draft, Id},
         needs::Needs,
         report::Report,
     },

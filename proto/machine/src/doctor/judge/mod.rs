@@ -3,7 +3,6 @@
 
 mod clock;
 mod links;
-mod numa;
 mod path;
 mod processors;
 mod sockets;
@@ -12,8 +11,7 @@ mod space;
 use crate::doctor::{
     facts::{Facts, Peer},
     needs::{LinkSelection, Needs},
-    nodes::{AskedNode, SentSample},
-    report::Report,
+    report::{AskedNode, Report, SentSample},
 };
 
 /// Judges only the identity of the nodes: reports each node that did not reply, runs another
@@ -36,7 +34,7 @@ pub fn examine(facts: &Facts, needs: &Needs, peers: &[Peer]) -> Report {
     sockets::judge(facts, needs, peers, &mut report);
     links::judge(facts, needs, &mut report);
     processors::judge(facts, needs, &mut report);
-    numa::judge(facts, needs, &mut report);
+    processors::judge_numa(facts, needs, &mut report);
     clock::judge(facts, needs, &mut report);
     report.sort();
     report

@@ -6,11 +6,9 @@ use crate::{
     doctor::{
         data::phrase,
         facts::{Facts, Peer, PeerFacts, interface, mtu, speed},
-        finding::Draft,
-        id::Id,
+        finding::{Draft, Id},
         needs::Needs,
-        nodes::AskedNode,
-        report::Report,
+        report::{AskedNode, Report},
     },
     evidence::{Interface, Machine},
 };

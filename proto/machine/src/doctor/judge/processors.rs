@@ -1,13 +1,17 @@
-//! Judgement of the processors' frequencies and quotas, and of the threads on them.
+//! Judgement of the processors' frequencies and quotas, of the threads on them, and of NUMA
+//! distances between interfaces, cores of `--pin` and accelerators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     doctor::{
-        data::phrase, facts::Facts, finding::Draft, id::Id, needs::Needs, remedy::Severity,
+        data::{Severity, phrase},
+        facts::{Facts, numa_node},
+        finding::{Draft, Id},
+        needs::Needs,
         report::Report,
     },
-    evidence::Quota,
+    evidence::{Numa, Quota},
 };
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, report: &mut Report) {
@@ -54,4 +58,64 @@ fn quota(facts: &Facts, needs: &Needs, report: &mut Report) {
             report.add(draft.fact("share", format!("{share:.2}")).fact("threads", threads));
         }
     }
+}
+
+pub(super) fn judge_numa(facts: &Facts, needs: &Needs, report: &mut Report) {
+    let numa = &facts.condition.numa;
+    match numa.nodes.len() {
+        0 => return report.unknown("numa", &[]),
+        1 => return,
+        _ => {}
+    }
+    for name in report.links().to_owned() {
+        let near = numa_node(&facts.machine, &name).filter(|id| numa.node(*id).is_some());
+        match near {
+            None => report.unknown("numa-link", &[("link", name)]),
+            Some(near) => {
+                cores(numa, needs, &name, near, report);
+                if needs.uses_accelerators {
+                    accelerators(numa, &name, near, report);
+                }
+            }
+        }
+    }
+}
+
+fn cores(numa: &Numa, needs: &Needs, link: &str, near: u32, report: &mut Report) {
+    let of_node = numa.node(near).map(|node| node.processors.as_slice()).unwrap_or_default();
+    let some: Vec<_> = of_node.iter().take(needs.io_threads.max(1)).map(usize::to_string).collect();
+    let draft = |id| {
+        let draft = Draft::of(id, link).fact("link", link).fact("near", near);
+        draft.fact("wanted", some.join(","))
+    };
+    if needs.pin.is_empty() {
+        return report.add(draft(Id::NumaUnpinned).fact("nodes", numa.nodes.len()));
+    }
+    let far = needs.pin.iter().filter_map(|core| Some((*core, numa.of_processor(*core)?.id)));
+    let far: Vec<_> = far.filter(|(_, node)| *node != near).collect();
+    let Some((_, node)) = far.first() else { return };
+    let names: Vec<_> = far.iter().map(|(core, _)| core.to_string()).collect();
+    let draft = draft(Id::NumaPin).fact("cores", names.join(",")).fact("far", node);
+    report.add(draft.fact("distance", distance(numa, near, *node)));
+}
+
+fn accelerators(numa: &Numa, link: &str, near: u32, report: &mut Report) {
+    for (address, node) in &numa.accelerators {
+        let Some(node) = node.filter(|id| numa.node(*id).is_some()) else {
+            report.unknown("numa-accelerator", &[("accelerator", address.clone())]);
+            continue;
+        };
+        if node == near {
+            continue;
+        }
+        let draft = Draft::of(Id::NumaAccelerator, link).fact("accelerator", address);
+        let draft = draft.fact("link", link).fact("near", near).fact("far", node);
+        report.add(draft.fact("distance", distance(numa, near, node)));
+    }
+}
+
+fn distance(numa: &Numa, from: u32, to: u32) -> String {
+    let distance = numa.distance(from, to);
+    let words = |distance: u32| phrase("distance", &[("distance", distance.to_string())]);
+    distance.map(words).unwrap_or_default()
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::doctor::{
     facts::{Facts, Peer, speed},
-    finding::Draft,
-    id::Id,
+    finding::{Draft, Id},
     needs::Needs,
     report::Report,
 };

@@ -1,7 +1,11 @@
 //! Judgement of open files and memory.
 
 use crate::doctor::{
-    facts::Facts, finding::Draft, id::Id, needs::Needs, remedy::Severity, report::Report,
+    data::Severity,
+    facts::Facts,
+    finding::{Draft, Id},
+    needs::Needs,
+    report::Report,
 };
 
 /// Maximum of `vm.swappiness` at which the system swaps only when it must.
