@@ -7,7 +7,7 @@ use loadgen_sys::{
     TestSettings,
 };
 use netdiv_dataset::{self as dataset, Dataset, Labels};
-use netdiv_node_common::resources::{memory, plain::PlainText};
+use netdiv_node_common::resources::{files::PlainText, memory};
 use netdiv_qdl::TokenBounds;
 use netdiv_receivers::Witness;
 use netdiv_rules::user_conf::UserConf;

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use loadgen_sys::{AnswerTokens, Mode, Scenario, TestSettings};
-use netdiv_node_common::resources::plain::PlainText;
+use netdiv_node_common::resources::files::PlainText;
 use netdiv_qdl::TokenBounds;
 use netdiv_rules::{
     Division,

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::metrics::metric::Metric;
+use crate::metrics::registry::Metric;
 
 /// Text of a page under construction. Each metric is added once, with all its values.
 #[derive(Debug, Default)]
@@ -107,7 +107,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::metric::{Kind, Unit};
+    use crate::metrics::registry::{Kind, Unit};
 
     #[test]
     fn a_page_is_what_prometheus_reads() {

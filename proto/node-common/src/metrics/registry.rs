@@ -1,6 +1,59 @@
 //! Registry of the metrics of both programs. `docs/generated/metrics.md` lists them as tables.
 
-use crate::metrics::metric::Metric;
+/// Metric of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Name of the metric.
+    pub name: &'static str,
+    /// Prometheus type of the metric.
+    pub kind: Kind,
+    /// Unit of the value.
+    pub unit: Unit,
+    /// Names of the metric's labels.
+    pub labels: &'static [&'static str],
+    /// Short description, without a full stop.
+    pub help: &'static str,
+}
+
+/// Prometheus type of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Kind {
+    /// Value that only grows while the process lives.
+    Counter,
+    /// Value that rises and falls.
+    Gauge,
+    /// Cumulative buckets, a sum and a count.
+    Histogram,
+}
+
+/// Unit of a metric's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Unit {
+    /// Number of the things in the metric's name.
+    Count,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// 1 for yes and 0 for no.
+    #[strum(serialize = "0 or 1")]
+    Flag,
+}
+
+impl Metric {
+    /// Returns the names of the time series that Prometheus stores for the metric: three for a
+    /// histogram, else one.
+    pub fn series(&self) -> Vec<String> {
+        match self.kind {
+            Kind::Counter | Kind::Gauge => vec![self.name.into()],
+            Kind::Histogram => {
+                ["_bucket", "_sum", "_count"].map(|part| format!("{}{part}", self.name)).into()
+            }
+        }
+    }
+}
 
 /// Upper bounds of the buckets in histograms of times, in seconds: from 10 µs to 100 s.
 pub const SECONDS_BOUNDS: [f64; 15] =
@@ -29,7 +82,7 @@ macro_rules! metrics {
 
 /// Metrics of a SUT node.
 pub mod sut_node {
-    use crate::metrics::metric::{Kind, Metric, Unit};
+    use super::{Kind, Metric, Unit};
 
     metrics! {
         SAMPLES_RECEIVED = "netdiv_samples_received_total" Counter Count []
@@ -69,7 +122,7 @@ pub mod sut_node {
 
 /// Metrics of a LoadGen node, during a run.
 pub mod loadgen_node {
-    use crate::metrics::metric::{Kind, Metric, Unit};
+    use super::{Kind, Metric, Unit};
 
     metrics! {
         RUN = "netdiv_loadgen_run_info" Gauge Flag ["benchmark", "scenario", "mode", "division"]

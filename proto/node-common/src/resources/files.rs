@@ -3,12 +3,15 @@
 
 use std::{
     fs::{self, File, FileType},
-    io::{self, Read as _},
-    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
-    path::Path,
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
+    },
+    path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -74,7 +77,7 @@ pub fn read_short_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text::decode(read(path, most_bytes)?).map_err(invalid)
 }
 
-pub(crate) fn invalid(why: String) -> io::Error {
+fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
@@ -109,6 +112,37 @@ fn regular(kind: FileType) -> io::Result<()> {
         () => "something else",
     };
     Err(io::Error::other(format!("it is {what}; name a regular file")))
+}
+
+/// Path under which a library reads a text after [`text::decode`].
+#[derive(Debug)]
+pub struct PlainText {
+    path: PathBuf,
+    /// Decoded text in memory, if it differs from the file.
+    _copy: Option<File>,
+}
+
+impl PlainText {
+    /// Reads and decodes a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`read_text`].
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let bytes = read(path, TEXT_BYTES)?;
+        let plain = text::decode(bytes.clone()).map_err(invalid)?;
+        if plain.as_bytes() == bytes {
+            return Ok(Self { path: path.into(), _copy: None });
+        }
+        let mut copy = File::from(memfd_create("text", MemfdFlags::CLOEXEC)?);
+        copy.write_all(plain.as_bytes())?;
+        Ok(Self { path: format!("/proc/self/fd/{}", copy.as_raw_fd()).into(), _copy: Some(copy) })
+    }
+
+    /// Returns the path, which is valid as long as this value lives.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 #[cfg(test)]
@@ -174,5 +208,20 @@ mod tests {
         File::create(&path).unwrap().set_len(1 << 42).unwrap();
         let error = read(&path, u64::MAX).unwrap_err().to_string();
         assert!(error.contains("4398046511104 bytes of memory are needed"), "{error}");
+    }
+
+    #[test]
+    fn a_library_reads_a_plain_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("user.conf");
+        for written in ["a = 1\n", "\u{feff}a = 1\r\n", "a\u{a0}= 1\r"] {
+            fs::write(&path, written).unwrap();
+            let plain = PlainText::read(&path).unwrap();
+            // Reads twice: each opening begins at the start.
+            for _ in 0..2 {
+                assert_eq!(fs::read_to_string(plain.path()).unwrap(), "a = 1\n", "{written:?}");
+            }
+            assert_eq!(plain.path() == path, written == "a = 1\n");
+        }
     }
 }

@@ -5,10 +5,7 @@ use std::{io, path::Path};
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::resources::{
-    control_groups::{self, Version},
-    kernel,
-};
+use crate::resources::kernel::{self, GroupVersion};
 
 /// Memory reserved for everything else, in bytes: threads' stacks, buffers, logs.
 const RESERVE_BYTES: u64 = 32 << 20;
@@ -19,7 +16,7 @@ const SMALL_BYTES: u64 = 1 << 20;
 
 /// Memory that this process can still use, and the limit that decides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Available {
+pub struct AvailableMemory {
     /// Available memory, in bytes.
     pub bytes: u64,
     /// Name of the limit, as text.
@@ -33,7 +30,7 @@ pub struct TooLittleMemory {
     /// Needed memory, in bytes.
     pub needed: u64,
     /// Available memory.
-    pub available: Available,
+    pub available: AvailableMemory,
 }
 
 impl From<TooLittleMemory> for io::Error {
@@ -61,7 +58,7 @@ pub fn is_address_space_limited() -> bool {
     getrlimit(Resource::As).current.is_some()
 }
 
-fn within(needed: u64, available: Available) -> Result<(), TooLittleMemory> {
+fn within(needed: u64, available: AvailableMemory) -> Result<(), TooLittleMemory> {
     if needed <= available.bytes { Ok(()) } else { Err(TooLittleMemory { needed, available }) }
 }
 
@@ -90,38 +87,38 @@ pub fn list<T>(count: usize) -> Result<Vec<T>, TooLittleMemory> {
 
 /// Returns the minimum of what the machine, the control group and the limits of this process leave,
 /// after a reserve.
-pub fn available() -> Available {
+pub fn available() -> AvailableMemory {
     without_reserve(of_system(Path::new("/")))
 }
 
 /// Like [`available`], but for a system whose `proc` and `sys` are in the folder `root`. Returns
 /// `None` if no limit is known.
-pub fn available_under(root: &Path) -> Option<Available> {
+pub fn available_under(root: &Path) -> Option<AvailableMemory> {
     Some(of_system(root)).filter(|available| available.bytes < u64::MAX).map(without_reserve)
 }
 
-fn without_reserve(all: Available) -> Available {
-    Available { bytes: all.bytes.saturating_sub(RESERVE_BYTES), ..all }
+fn without_reserve(all: AvailableMemory) -> AvailableMemory {
+    AvailableMemory { bytes: all.bytes.saturating_sub(RESERVE_BYTES), ..all }
 }
 
-fn of_system(root: &Path) -> Available {
+fn of_system(root: &Path) -> AvailableMemory {
     let meminfo = kernel::read(root.join("proc/meminfo"));
     let machine = kib(&meminfo, "MemAvailable:").map_or(UNLIMITED, |kib| kib.saturating_mul(1024));
     let of_others = [
-        Available { bytes: machine, limit: "MemAvailable of this machine" },
-        Available { bytes: of_control_groups(root), limit: "the limit of its control group" },
+        AvailableMemory { bytes: machine, limit: "MemAvailable of this machine" },
+        AvailableMemory { bytes: of_control_groups(root), limit: "the limit of its control group" },
     ];
     least(of_others.into_iter().chain(of_process(root)))
 }
 
 /// Returns the memory that the process's own limits leave.
-fn of_process(root: &Path) -> [Available; 2] {
+fn of_process(root: &Path) -> [AvailableMemory; 2] {
     let read = |path: &str| kernel::read(root.join(path));
     let (status, limits) = (read("proc/self/status"), read("proc/self/limits"));
     let left = |name, key, limit| {
         let used = kib(&status, key).unwrap_or(0).saturating_mul(1024);
         let bytes = limit_of(&limits, name).map_or(UNLIMITED, |bytes| bytes.saturating_sub(used));
-        Available { bytes, limit }
+        AvailableMemory { bytes, limit }
     };
     [
         left("Max address space", "VmSize:", "the limit of its address space, ulimit -v"),
@@ -132,8 +129,8 @@ fn of_process(root: &Path) -> [Available; 2] {
 /// Value for a limit that is missing in /proc.
 const UNLIMITED: u64 = u64::MAX;
 
-fn least(all: impl IntoIterator<Item = Available>) -> Available {
-    let unlimited = Available { bytes: UNLIMITED, limit: "nothing" };
+fn least(all: impl IntoIterator<Item = AvailableMemory>) -> AvailableMemory {
+    let unlimited = AvailableMemory { bytes: UNLIMITED, limit: "nothing" };
     all.into_iter().min_by_key(|available| available.bytes).unwrap_or(unlimited)
 }
 
@@ -153,10 +150,10 @@ fn limit_of(limits: &str, name: &str) -> Option<u64> {
 /// cache as used, but it is available.
 fn of_control_groups(root: &Path) -> u64 {
     let mut least = u64::MAX;
-    for (version, folder) in control_groups::folders(root, "memory") {
+    for (version, folder) in kernel::control_groups(root, "memory") {
         let (limit, used, prefix) = match version {
-            Version::V2 => ("memory.max", "memory.current", ""),
-            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+            GroupVersion::V2 => ("memory.max", "memory.current", ""),
+            GroupVersion::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
         };
         let number = |file: &str| kernel::try_read(folder.join(file))?.trim().parse::<u64>().ok();
         if let (Some(limit), Some(used)) = (number(limit), number(used)) {
@@ -177,7 +174,7 @@ mod tests {
     use super::*;
 
     /// Returns the memory of a system with these files.
-    fn system(files: &[(&str, &str)]) -> Available {
+    fn system(files: &[(&str, &str)]) -> AvailableMemory {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = root.path().join(path);
@@ -241,7 +238,7 @@ mod tests {
         assert!(list::<[u64; 4]>(1 << 58).is_err());
         assert_eq!(zeros(3).unwrap(), [0, 0, 0]);
         assert_eq!(filled(2, 7_u64).unwrap(), [7, 7]);
-        let none = Available { bytes: 9, limit: "the test" };
+        let none = AvailableMemory { bytes: 9, limit: "the test" };
         within(9, none).unwrap();
         let error = within(10, none).unwrap_err().to_string();
         assert_eq!(error, "10 bytes of memory are needed, but this process can use 9 (the test)");

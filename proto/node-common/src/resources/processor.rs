@@ -7,7 +7,7 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-use crate::resources::{control_groups, kernel};
+use crate::resources::kernel;
 
 /// Returns the processor time of all threads of this process so far, in user and in kernel code.
 pub fn time() -> Duration {
@@ -56,7 +56,7 @@ impl ProcessorTimes {
             // Time on a processor, time in wait for one, in nanoseconds, and number of slices.
             kernel::read(task.path().join("schedstat")).split_whitespace().nth(1)?.parse().ok()
         });
-        let groups = control_groups::folders(root, "cpu");
+        let groups = kernel::control_groups(root, "cpu");
         let throttled = groups.iter().filter_map(|(_, folder)| {
             let stat = kernel::read(folder.join("cpu.stat"));
             // Microseconds in groups of version 2, nanoseconds in those of version 1.

@@ -1,5 +1,9 @@
-//! Scenarios, modes, divisions and transports.
+//! Scenarios, modes, divisions and transports; prefix caching and speculative decoding of engines.
 
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
 word! {
@@ -111,5 +115,49 @@ word! {
         Grpc,
         /// QUIC: streams over UDP
         Quic,
+    }
+}
+
+word! {
+    /// Reuse of results of earlier prompts by a serving engine.
+    pub enum PrefixCaching {
+        /// The engine computes every prompt completely.
+        Off,
+        /// The engine does not report it.
+        CannotTell,
+        /// The engine reuses results of earlier prompts.
+        On,
+    }
+}
+
+/// Facts that a node detected when it started: the table `found` of its published settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineFacts {
+    /// Prefix caching of the serving engines: the highest value of any engine, where `off` is the
+    /// lowest and `on` the highest.
+    pub prefix_caching: PrefixCaching,
+    /// Maximum tokens of a prompt and its output together: the minimum of all engines; `None` if
+    /// they do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+}
+
+/// Speculative decoding of a model: the table `speculative_decoding` in the model's file. A draft
+/// proposes further tokens, which the model accepts or rejects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpeculativeDecoding {
+    /// Name of the draft head on Hugging Face.
+    pub head: String,
+    /// Number of tokens that the head drafts at a time.
+    pub steps: u32,
+    /// Number of candidates for each drafted token.
+    pub top_k: u32,
+}
+
+impl fmt::Display for SpeculativeDecoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { head, steps, top_k } = self;
+        write!(f, "the head {head}, {steps} steps and a top-k of {top_k}")
     }
 }

@@ -30,14 +30,12 @@ macro_rules! word {
 }
 
 mod enumerations;
-mod prefix_caching;
-mod speculative_decoding;
 mod suggestion;
 mod todo;
 
-pub use enumerations::{Division, Mode, Scenario, Transport};
-pub use prefix_caching::{EngineFacts, PrefixCaching};
-pub use speculative_decoding::SpeculativeDecoding;
+pub use enumerations::{
+    Division, EngineFacts, Mode, PrefixCaching, Scenario, SpeculativeDecoding, Transport,
+};
 pub use suggestion::{did_you_mean, nearest, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, refuse_dates, todos};
 

@@ -13,7 +13,7 @@ pub use links::{LinkState, Offload};
 pub use numa::{Numa, NumaNode};
 pub use processors::{Processors, Quota};
 
-use netdiv_node_common::resources::memory::{self, Available};
+use netdiv_node_common::resources::memory::{self, AvailableMemory};
 
 use crate::evidence::System;
 
@@ -98,7 +98,7 @@ pub struct Space {
     /// Limits on the files that this process may have open.
     pub open_files: Option<OpenFiles>,
     /// Memory that is available to this process.
-    pub memory: Option<Available>,
+    pub memory: Option<AvailableMemory>,
     /// Swap, in bytes.
     pub swap_bytes: Option<u64>,
     /// Swap that is in use, in bytes.

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_node_common::resources::{
-    control_groups::{self, Version},
-    kernel,
-};
+use netdiv_node_common::resources::kernel::{self, GroupVersion};
 
 use crate::evidence::System;
 
@@ -46,7 +43,7 @@ impl System {
     /// Returns the minimum quota of all groups, or `None` without groups or if a group has an
     /// invalid quota.
     fn quota(&self) -> Option<Quota> {
-        let groups = control_groups::folders(self.root(), "cpu");
+        let groups = kernel::control_groups(self.root(), "cpu");
         if groups.is_empty() {
             return None;
         }
@@ -55,12 +52,12 @@ impl System {
             let read = |file: &str| kernel::try_read(folder.join(file));
             let quota = match version {
                 // `max 100000`, or 200000 of 100000 µs. The root group does not have this file.
-                Version::V2 => {
+                GroupVersion::V2 => {
                     let Some(text) = read("cpu.max") else { continue };
                     let (quota, period) = text.trim().split_once(' ')?;
                     share(quota, period, "max")?
                 }
-                Version::V1 => {
+                GroupVersion::V1 => {
                     let Some(quota) = read("cpu.cfs_quota_us") else { continue };
                     share(quota.trim(), read("cpu.cfs_period_us")?.trim(), "-1")?
                 }
