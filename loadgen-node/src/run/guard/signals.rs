@@ -52,7 +52,7 @@ impl Interruptions {
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         // From here on no signal ends the process by itself.
         let guard = runtime.enter();
-        let mut signals = Signals::listen(&Signal::ALL).map_err(failed)?;
+        let mut signals = Signals::listen(Signal::ALL).map_err(failed)?;
         drop(guard);
         let interruptions = Self::default();
         let Self { reaction, cut } = interruptions.clone();

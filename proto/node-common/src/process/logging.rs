@@ -1,11 +1,13 @@
-//! Log of a process, on standard error.
+//! Log of a process, on standard error; and the memory and files that a program needs to start.
 
 use std::{
     env,
     ffi::OsString,
     io::{self, IsTerminal as _},
+    os::unix::process::CommandExt as _,
     panic,
-    process::ExitCode,
+    process::{Command, ExitCode},
+    thread::available_parallelism,
 };
 
 use tracing::error;
@@ -14,12 +16,18 @@ use tracing_subscriber::{
     fmt::format::{Format, JsonFields},
 };
 
-use crate::process::{
-    kept_log::Sink,
-    log_format::LogFormat,
-    minimum,
-    rate_limit::{CallSites, RateLimitedFormat},
-    sanitising_writer::{Form, SanitisingWriter},
+use crate::{
+    process::{
+        kept_log::Sink,
+        log_format::LogFormat,
+        rate_limit::{CallSites, RateLimitedFormat},
+        sanitising_writer::{Form, SanitisingWriter},
+    },
+    resources::{
+        descriptors,
+        memory::{self, TooLittleMemory},
+        remedy,
+    },
 };
 
 /// Limit on the number of log lines.
@@ -63,7 +71,7 @@ fn is_coloured(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -
 ///
 /// Returns the exit code after logging the reason.
 pub fn start_logging(default_level: &str, lines: Lines) -> Result<LogGuard, ExitCode> {
-    minimum::share_a_heap();
+    share_a_heap();
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
     let asked = LogFormat::asked();
@@ -88,11 +96,7 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<LogGuard, Exit
     } else {
         logging.event_format(RateLimitedFormat::new(Format::default(), places.clone())).init();
     }
-    if let Err(why) = asked {
-        error!("{why}");
-        return Err(ExitCode::from(USAGE));
-    }
-    if let Err(why) = minimum::check() {
+    if let Err(why) = asked.and_then(|_| check_minimum()) {
         error!("{why}");
         return Err(ExitCode::from(USAGE));
     }
@@ -114,6 +118,51 @@ pub fn report_usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// Number of files that tokio's runtime and the signal handlers open, before the program can check
+/// a limit itself.
+const FILES: usize = 12;
+
+/// Memory for settings and a runtime, in bytes, in addition to the reserve of [`memory`].
+const MEMORY_BYTES: u64 = 32 << 20;
+
+/// Memory for each core, in bytes: the stacks of two threads.
+const CORE_BYTES: u64 = 4 << 20;
+
+/// Environment variable that limits the number of heaps of glibc's allocator.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
+
+/// Checks that this process has the memory and the files that a program needs to start. Below that,
+/// the allocator or tokio would end the process with a message that does not name the cause. The
+/// error names the limit to raise.
+fn check_minimum() -> Result<(), String> {
+    let cores = available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let needed = MEMORY_BYTES.saturating_add(CORE_BYTES.saturating_mul(cores));
+    memory::check_limits(needed).map_err(|TooLittleMemory { needed, available }| {
+        format!(
+            "{needed} bytes of memory are needed to start, but this process can use {}; raise {}",
+            available.bytes, available.limit
+        )
+    })?;
+    descriptors::check(FILES).map_err(|error| {
+        format!("cannot open the {FILES} files needed to start: {error}{}", remedy(&error))
+    })
+}
+
+/// Restarts this program with one heap for all threads, if its address space is limited.
+///
+/// glibc's allocator reserves 64 MiB of address space for each thread's heap while it can. Too
+/// little would remain for stacks and later allocations.
+fn share_a_heap() {
+    if !memory::is_address_space_limited() || env::var_os(ARENAS).is_some() {
+        return;
+    }
+    let mut arguments = env::args_os();
+    if let (Ok(program), Some(name)) = (env::current_exe(), arguments.next()) {
+        // `exec` returns only if it fails. Then the program continues without the variable.
+        let _ = Command::new(program).arg0(name).args(arguments).env(ARENAS, "1").exec();
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! Process of both programs: settings from a file and the command line, logging, signals, cores.
 
 mod command_line;
-mod json_lines;
 mod kept_log;
 mod log_format;
 mod logging;
-mod minimum;
-mod paths;
 mod rate_limit;
 mod sanitising_writer;
 mod settings;
@@ -23,13 +20,11 @@ pub use command_line::{check_examples, check_index, check_options, command, pars
 pub use kept_log::{keep_log, last_of_log, release_log};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, LogGuard, report_usage_error, start_logging};
-pub use paths::{Keys, Replace, absolute};
 pub use settings::{CommandSettings, parse_keys, read_settings, with_absolute_paths};
-pub use settings_file::{SettingsError, unknown_key};
+pub use settings_file::{Keys, Replace, SettingsError, absolute, unknown_key};
 pub use shell::ShellCommand;
-pub use signals::{Signal, Signals};
+pub use signals::{Signal, Signals, on_hangup, wait_for_stop_signal};
 pub use terminal::{columns, fold_tables};
-use tokio::signal::unix::{SignalKind, signal};
 pub use units::{ByteCount, TimeSpan};
 
 /// Prints lines to standard output, with unprintable characters such as a peer's control characters
@@ -39,25 +34,6 @@ pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
-}
-
-/// Waits until a signal asks the process to end. Returns the name of the signal.
-pub async fn wait_for_stop_signal() -> io::Result<&'static str> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(tokio::select! {
-        _ = interrupt.recv() => "SIGINT",
-        _ = terminate.recv() => "SIGTERM",
-    })
-}
-
-/// Calls `reload` on each SIGHUP, which asks the process to reload its files.
-pub async fn on_hangup(mut reload: impl FnMut()) -> io::Result<()> {
-    let mut hangup = signal(SignalKind::hangup())?;
-    while hangup.recv().await.is_some() {
-        reload();
-    }
-    Ok(())
 }
 
 /// Binds the calling thread to a core: thread `number` to the core with that index, modulo the

@@ -16,9 +16,10 @@ use serde_json::{Map, Value};
 use crate::{
     process::{
         command_line::variable,
-        paths::{Keys, absolute, replace_paths},
         say,
-        settings_file::{FileSettings, SettingsError, one_line, read},
+        settings_file::{
+            FileSettings, Keys, SettingsError, absolute, one_line, read, replace_paths,
+        },
     },
     sanitise::sanitise,
 };

@@ -2,47 +2,37 @@
 
 use std::{future::poll_fn, io, task::Poll};
 
+use strum::VariantArray as _;
 use tokio::signal::unix::{self, SignalKind};
 
 /// Signal that the programs handle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[repr(i32)]
 pub enum Signal {
     /// Ctrl-C.
-    Interrupt,
+    #[strum(serialize = "SIGINT")]
+    Interrupt = libc::SIGINT,
     /// Ctrl-\.
-    Quit,
+    #[strum(serialize = "SIGQUIT")]
+    Quit = libc::SIGQUIT,
     /// Request of `kill`, a service manager or a batch system.
-    Terminate,
+    #[strum(serialize = "SIGTERM")]
+    Terminate = libc::SIGTERM,
     /// Closed terminal, or closed connection to it.
-    HangUp,
+    #[strum(serialize = "SIGHUP")]
+    HangUp = libc::SIGHUP,
     /// File that has reached its size limit (`ulimit -f`).
-    FileTooLarge,
+    #[strum(serialize = "SIGXFSZ")]
+    FileTooLarge = libc::SIGXFSZ,
 }
 
 impl Signal {
     /// All signals.
-    pub const ALL: [Self; 5] =
-        [Self::Interrupt, Self::Quit, Self::Terminate, Self::HangUp, Self::FileTooLarge];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the name, such as `SIGINT`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Interrupt => "SIGINT",
-            Self::Quit => "SIGQUIT",
-            Self::Terminate => "SIGTERM",
-            Self::HangUp => "SIGHUP",
-            Self::FileTooLarge => "SIGXFSZ",
-        }
-    }
-
-    const fn number(self) -> i32 {
-        match self {
-            Self::Interrupt => libc::SIGINT,
-            Self::Quit => libc::SIGQUIT,
-            Self::Terminate => libc::SIGTERM,
-            Self::HangUp => libc::SIGHUP,
-            Self::FileTooLarge => libc::SIGXFSZ,
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -57,7 +47,7 @@ impl Signals {
         let status = crate::resources::kernel::read("/proc/self/status");
         let kept = |signal: &&Signal| **signal != Signal::HangUp || !ignores(&status, **signal);
         let listen =
-            |signal: &Signal| Ok((*signal, unix::signal(SignalKind::from_raw(signal.number()))?));
+            |signal: &Signal| Ok((*signal, unix::signal(SignalKind::from_raw(*signal as i32))?));
         Ok(Self(wanted.iter().filter(kept).map(listen).collect::<io::Result<_>>()?))
     }
 
@@ -75,11 +65,25 @@ impl Signals {
     }
 }
 
+/// Waits until a signal asks the process to end. Returns the name of the signal.
+pub async fn wait_for_stop_signal() -> io::Result<&'static str> {
+    Ok(Signals::listen(&[Signal::Interrupt, Signal::Terminate])?.next().await.name())
+}
+
+/// Calls `reload` on each SIGHUP, which asks the process to reload its files.
+pub async fn on_hangup(mut reload: impl FnMut()) -> io::Result<()> {
+    let mut hangup = unix::signal(SignalKind::hangup())?;
+    while hangup.recv().await.is_some() {
+        reload();
+    }
+    Ok(())
+}
+
 /// Returns true if a process with the text `status` of `/proc/PID/status` ignores a signal.
 fn ignores(status: &str, signal: Signal) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal.number() - 1) & 1 == 1
+    mask >> (signal as i32 - 1) & 1 == 1
 }
 
 #[cfg(test)]
@@ -95,8 +99,8 @@ mod tests {
             // Under `nohup` the tests do not receive the end of a terminal either.
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
             let heard = |signal: &Signal| *signal != Signal::HangUp || !ignores(&status, *signal);
-            let mut signals = Signals::listen(&Signal::ALL).unwrap();
-            for signal in Signal::ALL.into_iter().filter(heard) {
+            let mut signals = Signals::listen(Signal::ALL).unwrap();
+            for signal in Signal::ALL.iter().copied().filter(heard) {
                 let kill = format!("kill -{} {}", &signal.name()[3..], std::process::id());
                 assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
                 assert_eq!(signals.next().await, signal);

@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 
 /// Duration as an operator writes it, in whole microseconds: `250us`, `10s`, `1m`, `1h 30m`. In
 /// files it is a string.
@@ -85,19 +86,7 @@ impl Serialize for TimeSpan {
 
 impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TimeVisitor;
-        impl de::Visitor<'_> for TimeVisitor {
-            type Value = TimeSpan;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time with a unit, such as \"10s\" or \"250us\"")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<TimeSpan, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(TimeVisitor)
+        parse_value(deserializer)
     }
 }
 
@@ -145,31 +134,23 @@ impl FromStr for ByteCount {
 
 impl<'de> Deserialize<'de> for ByteCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BytesVisitor;
-        impl de::Visitor<'_> for BytesVisitor {
-            type Value = ByteCount;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of bytes, such as 67108864 or \"64MiB\"")
-            }
-
-            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<ByteCount, E> {
-                Ok(ByteCount(bytes))
-            }
-
-            fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<ByteCount, E> {
-                let number = u64::try_from(bytes);
-                number
-                    .map(ByteCount)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(bytes), &self))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ByteCount, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(BytesVisitor)
+        parse_value(deserializer)
     }
+}
+
+/// Parses a value of a file: a text, or a whole number without a unit.
+fn parse_value<'de, T: FromStr<Err = String>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let text = match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        Value::Number(number) if !number.is_f64() => number.to_string(),
+        other => {
+            let why = "expected a whole number, or a text such as \"10s\" or \"64MiB\"";
+            return Err(de::Error::custom(format!("`{other}`: {why}")));
+        }
+    };
+    text.parse().map_err(de::Error::custom)
 }
 
 #[cfg(test)]
@@ -271,12 +252,12 @@ mod tests {
         let text = toml::to_string(&keys).unwrap();
         assert_eq!(text, "time = \"1500ms\"\nbytes = 1048576\n");
         for (text, why) in [
-            ("time = 5\nbytes = 1", "expected a time with a unit, such as \"10s\""),
-            ("time = 5.0\nbytes = 1", "expected a time with a unit"),
+            ("time = 5\nbytes = 1", "`5` has no unit; write a time as 10s"),
+            ("time = 5.0\nbytes = 1", "`5.0`: expected a whole number, or a text such as \"10s\""),
             ("time = '5'\nbytes = 1", "has no unit"),
-            ("time = '5s'\nbytes = -1", "expected a number of bytes"),
-            ("time = '5s'\nbytes = 1.5", "expected a number of bytes"),
-            ("time = '5s'\nbytes = nan", "expected a number of bytes"),
+            ("time = '5s'\nbytes = -1", "`-1` is not a number of bytes"),
+            ("time = '5s'\nbytes = 1.5", "expected a whole number"),
+            ("time = '5s'\nbytes = nan", "expected a whole number"),
             ("time = '5s'\nbytes = '1 parsec'", "is not a number of bytes"),
         ] {
             let error = toml::from_str::<UnitTestKeys>(text).unwrap_err().to_string();
