@@ -82,8 +82,6 @@ fn accelerator(line: &str) -> Option<Accelerator> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -120,15 +118,12 @@ mod tests {
             (vec![("0x030000", "0x10de")], None),
             (vec![network, ("", "0x8086")], None),
         ] {
-            let root = tempfile::tempdir().unwrap();
-            for (number, (class, vendor)) in devices.iter().enumerate() {
-                let device = root.path().join(PCI).join(format!("0000:{number:02x}:00.0"));
-                fs::create_dir_all(&device).unwrap();
-                fs::write(device.join("class"), class).unwrap();
-                fs::write(device.join("vendor"), vendor).unwrap();
-            }
-            let found = System::under(root.path()).accelerators();
-            assert_eq!(found, (vec![], want), "{devices:?}");
+            let files = devices.iter().enumerate().flat_map(|(number, (class, vendor))| {
+                let file = |name| format!("{PCI}/0000:{number:02x}:00.0/{name}");
+                [(file("class"), class), (file("vendor"), vendor)]
+            });
+            let (_root, system) = System::of_files(files);
+            assert_eq!(system.accelerators(), (vec![], want), "{devices:?}");
         }
     }
 }

@@ -51,8 +51,6 @@ fn is_numbered(name: &str, prefix: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -67,14 +65,9 @@ mod tests {
             (vec!["PARITY", "SECDED"], None),
             (vec!["PARITY", "None"], Some(false)),
         ] {
-            let root = tempfile::tempdir().unwrap();
-            for (number, mode) in modes.iter().enumerate() {
-                let module = format!("sys/devices/system/edac/mc/mc0/dimm{number}");
-                let module = root.path().join(module);
-                fs::create_dir_all(&module).unwrap();
-                fs::write(module.join("dimm_edac_mode"), mode).unwrap();
-            }
-            assert_eq!(System::under(root.path()).memory_ecc(), want, "{modes:?}");
+            let path = |n: usize| format!("sys/devices/system/edac/mc/mc0/dimm{n}/dimm_edac_mode");
+            let (_root, system) = System::of_files((0..).map(path).zip(&modes));
+            assert_eq!(system.memory_ecc(), want, "{modes:?}");
         }
     }
 }

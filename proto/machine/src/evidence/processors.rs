@@ -92,22 +92,20 @@ mod tests {
 
     #[test]
     fn two_sockets_are_counted() {
-        let root = tempfile::tempdir().unwrap();
-        let cache = root.path().join("sys/devices/system/cpu/cpu0/cache/index0");
-        fs::create_dir_all(&cache).unwrap();
-        for (file, text) in [("level", "1\n"), ("type", "Data\n"), ("size", "32K\n")] {
-            fs::write(cache.join(file), text).unwrap();
-        }
-        fs::create_dir_all(root.path().join("proc")).unwrap();
         let core = |n: usize| {
             let socket = n / 2;
             format!(
                 "processor\t: {n}\nmodel name\t: Fast: 9000\nphysical id\t: {socket}\ncpu cores\t: 2\n\n"
             )
         };
-        let text: String = (0..4).map(core).collect();
-        fs::write(root.path().join("proc/cpuinfo"), text).unwrap();
-        let machine = System::under(root.path()).machine();
+        let cores: String = (0..4).map(core).collect();
+        let (_root, system) = System::of_files([
+            ("proc/cpuinfo", &*cores),
+            ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
+            ("sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n"),
+            ("sys/devices/system/cpu/cpu0/cache/index0/size", "32K\n"),
+        ]);
+        let machine = system.machine();
         assert_eq!(machine.cpu_model.as_deref(), Some("Fast: 9000"));
         assert_eq!((machine.cpu_sockets, machine.cpu_cores_per_socket), (Some(2), Some(2)));
         assert_eq!((machine.cpu_threads, machine.cpu_max_mhz), (Some(4), None));
@@ -144,13 +142,8 @@ mod tests {
             (&[(CPUINFO, ARM), (FADT, b"FACP")], None),
         ];
         for (files, want) in cases {
-            let root = tempfile::tempdir().unwrap();
-            for (path, bytes) in files {
-                let path = root.path().join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, bytes).unwrap();
-            }
-            assert_eq!(System::under(root.path()).machine().virtual_machine, want, "{files:?}");
+            let (_root, system) = System::of_files(files.iter().copied());
+            assert_eq!(system.machine().virtual_machine, want, "{files:?}");
         }
     }
 }

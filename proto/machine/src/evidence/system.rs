@@ -191,28 +191,41 @@ fn read(path: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
+impl System {
+    /// Creates a system with these files. They exist as long as the returned folder.
+    pub(crate) fn of_files<P: AsRef<Path>, T: AsRef<[u8]>>(
+        files: impl IntoIterator<Item = (P, T)>,
+    ) -> (tempfile::TempDir, Self) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let system = Self::under(root.path());
+        (root, system)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_cannot_be_read_is_unknown() {
-        let empty = tempfile::tempdir().unwrap();
-        let machine = System::under(empty.path()).machine();
+        let (_root, system) = System::of_files([("", ""); 0]);
+        let machine = system.machine();
         assert_eq!(Machine { container_image: None, ..machine }, Machine::default());
     }
 
     #[test]
     fn identities_leave_the_machine_as_digests() {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write("etc/machine-id", "00112233445566778899aabbccddeeff\n");
-        write("sys/class/dmi/id/board_serial", "To be filled by O.E.M.\n");
-        write("sys/class/dmi/id/product_serial", "S123\n");
-        let machine = System::under(root.path()).machine();
+        let (_root, system) = System::of_files([
+            ("etc/machine-id", "00112233445566778899aabbccddeeff\n"),
+            ("sys/class/dmi/id/board_serial", "To be filled by O.E.M.\n"),
+            ("sys/class/dmi/id/product_serial", "S123\n"),
+        ]);
+        let machine = system.machine();
         assert_eq!(machine.board_serial, identity::board_serial("S123"));
         assert_eq!(machine.machine_id, identity::machine_id("00112233445566778899aabbccddeeff"));
         let said = format!("{machine:?}");

@@ -84,23 +84,14 @@ fn share(quota: &str, period: &str, none: &str) -> Option<Quota> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-
-    /// Returns the quota of a system with these files.
-    fn quota(files: &[(&str, &str)]) -> Option<Quota> {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        System::under(root.path()).quota()
-    }
 
     #[test]
     fn the_least_quota_of_all_groups_counts_in_both_versions() {
+        let quota = |files: &[(&str, &str)]| {
+            let (_root, system) = System::of_files(files.iter().copied());
+            system.quota()
+        };
         let v2 = ("proc/self/cgroup", "0::/a/b\n");
         let (inner, outer) = ("sys/fs/cgroup/a/b/cpu.max", "sys/fs/cgroup/a/cpu.max");
         let all = [v2, (inner, "400000 100000\n"), (outer, "150000 100000\n")];
