@@ -18,7 +18,7 @@ pub(crate) const RESOLVER_HINT: &str =
     "; check /etc/resolv.conf, or name the node by its IP address";
 
 /// Name of this machine (RFC 6761, section 6.3).
-pub(crate) const LOCALHOST: &str = "localhost";
+const LOCALHOST: &str = "localhost";
 
 /// Address of a node, as the user wrote it.
 #[derive(Debug, Clone)]
@@ -131,13 +131,13 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
 
 /// Returns the name of a host in lower case, without the dot that ends an absolute name (RFC 1034,
 /// section 3.1).
-pub(crate) fn canonical_name(host: &str) -> String {
+fn canonical_name(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_lowercase()
 }
 
 /// Parses an IP address, in a form such as `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`. Drops
 /// the zone.
-pub(crate) fn ip(host: &str) -> Option<IpAddr> {
+fn ip(host: &str) -> Option<IpAddr> {
     let (host, zone) = without_zone(host);
     let ip = host.parse::<IpAddr>().ok()?;
     (zone.is_none() || ip.is_ipv6()).then(|| ip.to_canonical())
@@ -154,6 +154,13 @@ fn without_zone(host: &str) -> (&str, Option<&str>) {
         Some((host, zone)) => (host, Some(zone)),
         None => (bare(host), None),
     }
+}
+
+/// Returns true if an address, `HOST:PORT` or `NAME@IP:PORT`, can only be on this machine.
+pub fn is_loopback(address: &str) -> bool {
+    let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
+    let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+    canonical_name(host) == LOCALHOST || ip(host).is_some_and(|ip| ip.is_loopback())
 }
 
 fn no_interface(zone: &str) -> String {
@@ -264,6 +271,38 @@ mod tests {
         ] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for address in [
+            "localhost:1",
+            "127.0.0.1:1",
+            "127.8.9.1:1",
+            "[::1]:1",
+            "[::1%lo]:1",
+            "localhost",
+            "LOCALHOST:1",
+            "localhost.:1",
+            "[::ffff:127.0.0.1]:1",
+            "a@127.0.0.1:1",
+        ] {
+            assert!(is_loopback(address), "{address}");
+        }
+        for address in [
+            "0.0.0.0:1",
+            "[::]:1",
+            "10.0.0.1:1",
+            "localhost.example:1",
+            "localhost..:1",
+            "[::ffff:10.0.0.1]:1",
+            "localhost@10.0.0.1:1",
+            "[fe80::1%lo]:1",
+            ":1",
+            "",
+        ] {
+            assert!(!is_loopback(address), "{address}");
         }
     }
 }

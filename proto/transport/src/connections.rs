@@ -72,11 +72,12 @@ struct Shared {
     most_strangers: usize,
     first_call: Duration,
     changed: fn(usize),
-    present: Mutex<Present>,
+    peers: Mutex<Peers>,
 }
 
+/// Number of clients, and the pending connections.
 #[derive(Debug, Default)]
-struct Present {
+struct Peers {
     clients: usize,
     strangers: PendingConnections<watch::Sender<Admission>>,
 }
@@ -143,15 +144,15 @@ impl Connections {
         first_call: Duration,
         changed: fn(usize),
     ) -> Self {
-        let present = Mutex::default();
-        Self(Arc::new(Shared { most_clients, most_strangers, first_call, changed, present }))
+        let peers = Mutex::default();
+        Self(Arc::new(Shared { most_clients, most_strangers, first_call, changed, peers }))
     }
 
     /// Adds a pending connection from this address. If the pool is full, another pending connection
     /// is closed to make room.
     pub(crate) fn arrive(&self, address: IpAddr) -> Arc<PeerConnection> {
         let (standing, now) = (watch::Sender::new(Admission::Pending), Instant::now());
-        let strangers = &mut self.0.present.lock().strangers;
+        let strangers = &mut self.0.peers.lock().strangers;
         if strangers.len() >= self.0.most_strangers
             && let Some(leaving) = strangers.make_room(Some(address), now)
         {
@@ -166,7 +167,7 @@ impl Connections {
     /// Closes some pending connections, because no file can be opened any more. Returns false if no
     /// connection is pending.
     pub(crate) fn make_room(&self) -> bool {
-        let strangers = &mut self.0.present.lock().strangers;
+        let strangers = &mut self.0.peers.lock().strangers;
         let leave = |_| strangers.make_room(None, Instant::now());
         let leaving: Vec<_> = (0..ROOM).map_while(leave).collect();
         for stranger in &leaving {
@@ -178,13 +179,13 @@ impl Connections {
     /// Returns true if pending connections fill more than half of their pool, so that each may stay
     /// for a limited time only.
     fn are_crowded(&self) -> bool {
-        self.0.present.lock().strangers.len() * 2 > self.0.most_strangers
+        self.0.peers.lock().strangers.len() * 2 > self.0.most_strangers
     }
 
     /// Returns true if pending connections fill a quarter of their pool, so that a peer must prove
     /// its address, if the transport can ask for a proof.
     pub(crate) fn are_many(&self) -> bool {
-        self.0.present.lock().strangers.len() * 4 >= self.0.most_strangers
+        self.0.peers.lock().strangers.len() * 4 >= self.0.most_strangers
     }
 }
 
@@ -207,8 +208,8 @@ impl PeerConnection {
         if *self.standing.borrow() == Admission::Client {
             return Ok(());
         }
-        let Shared { most_clients, changed, present, .. } = &*self.connections.0;
-        let mut present = present.lock();
+        let Shared { most_clients, changed, peers, .. } = &*self.connections.0;
+        let mut peers = peers.lock();
         // Another call or a new connection may have been faster.
         let standing = *self.standing.borrow();
         match standing {
@@ -216,15 +217,15 @@ impl PeerConnection {
             Admission::Closing(why) => return Err(Status::unavailable(why)),
             Admission::Pending => {}
         }
-        if present.clients >= *most_clients {
+        if peers.clients >= *most_clients {
             return Err(Status::resource_exhausted(format!(
                 "the node has {} and accepts no more (--max-connections)",
                 count(*most_clients, "connection")
             )));
         }
-        present.clients += 1;
-        changed(present.clients);
-        present.strangers.remove(self.place);
+        peers.clients += 1;
+        changed(peers.clients);
+        peers.strangers.remove(self.place);
         self.standing.send_replace(Admission::Client);
         Ok(())
     }
@@ -234,7 +235,7 @@ impl PeerConnection {
     pub(crate) fn count_refusal(&self) {
         let before = self.refused.fetch_add(1, Ordering::Relaxed);
         if before >= STRANGER_CALLS {
-            let _present = self.connections.0.present.lock();
+            let _present = self.connections.0.peers.lock();
             self.standing.send_if_modified(|standing| {
                 let is_stranger = *standing == Admission::Pending;
                 if is_stranger {
@@ -281,13 +282,13 @@ impl PeerConnection {
 
 impl Drop for PeerConnection {
     fn drop(&mut self) {
-        let Shared { changed, present, .. } = &*self.connections.0;
-        let mut present = present.lock();
+        let Shared { changed, peers, .. } = &*self.connections.0;
+        let mut peers = peers.lock();
         if *self.standing.borrow() == Admission::Client {
-            present.clients -= 1;
-            changed(present.clients);
+            peers.clients -= 1;
+            changed(peers.clients);
         } else {
-            present.strangers.remove(self.place);
+            peers.strangers.remove(self.place);
         }
     }
 }

@@ -8,11 +8,10 @@
 //! *stream* is one call on it: an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each
 //! of its streams of samples a *lane*.
 //!
-//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport;
-//!   [`Options`] (`options.rs`)
+//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport
+//! - [`Options`] (`options.rs`): options of the connection, with [`EgressOptions`]: the interface, the
+//!   code point and the congestion control with which a client sends packets
 //! - [`Wait`] (`waiting.rs`): a wait for a node, which is announced if it lasts
-//! - [`EgressOptions`] (`egress.rs`): the interface, the code point and the congestion control with
-//!   which a client sends packets
 //! - [`discovery`]: converts entries that an operator writes, such as `rack[1-8]`, to addresses of
 //!   nodes
 //! - [`poll_inline`] (`inline_poll.rs`): sends a message at once on the thread that has it, instead
@@ -30,15 +29,12 @@ mod address;
 mod connection;
 mod connections;
 pub mod discovery;
-mod egress;
 pub mod grpc;
 mod handler;
 mod inline_poll;
 mod open_error;
 mod options;
-mod peer_reason;
 mod pending;
-mod polling;
 pub mod quic;
 pub mod security;
 #[cfg(test)]
@@ -51,12 +47,10 @@ pub use netdiv_node_common::words::Transport;
 pub use address::socket_address;
 pub use connection::{Connection, Replies};
 pub use connections::Connections;
-pub use egress::{CONGESTION_CONTROLS, EgressOptions};
 pub use grpc::Http2Close;
 pub use handler::Handler;
-pub use inline_poll::poll_inline;
+pub use inline_poll::{busy_poll, poll_inline};
 pub use open_error::OpenError;
-pub use options::Options;
-pub use polling::busy_poll;
+pub use options::{CONGESTION_CONTROLS, EgressOptions, Options};
 pub use quic::QuicPath;
 pub use waiting::Wait;

@@ -1,8 +1,9 @@
-//! Errors of opening a connection.
+//! Errors of opening a connection, and the remedies and texts of peers in the messages about closed
+//! connections.
 
 use std::io;
 
-use netdiv_node_common::resources::descriptors;
+use netdiv_node_common::{resources::descriptors, sanitise::sanitise_within};
 use rustix::io::Errno;
 
 /// Remedy where one end does not accept the certificate of the other.
@@ -12,6 +13,14 @@ pub(crate) const TLS_REMEDY: &str =
 /// Remedy where a node requires a certificate, and the client has none.
 pub(crate) const CERTIFICATE_REMEDY: &str = "; the node requires a certificate of its clients: give --tls-certificate and --tls-key (from node to node \
      --fabric-certificate and --fabric-key)";
+
+/// Maximum length of a peer's reason in a message, in bytes.
+const MAX_REASON_BYTES: usize = 200;
+
+/// Returns the reason with which a peer closed a connection for display, escaped and truncated.
+pub(crate) fn peer_reason(reason: &[u8]) -> String {
+    sanitise_within(MAX_REASON_BYTES, &String::from_utf8_lossy(reason))
+}
 
 /// Error of opening a connection.
 #[derive(Debug, thiserror::Error)]

@@ -9,9 +9,9 @@ fn connections(clients: usize, strangers: usize, first_call: Duration) -> Connec
 }
 
 impl Connections {
-    fn present(&self) -> (usize, usize) {
-        let present = self.0.present.lock();
-        (present.clients, present.strangers.len())
+    fn peers(&self) -> (usize, usize) {
+        let peers = self.0.peers.lock();
+        (peers.clients, peers.strangers.len())
     }
 }
 
@@ -19,12 +19,12 @@ impl Connections {
 fn places_are_for_clients_and_come_back() {
     let connections = connections(2, 9, NEVER);
     let guests: Vec<_> = (0..4).map(|_| connections.arrive(HERE)).collect();
-    assert_eq!(connections.present(), (0, 4), "a pending connection has no permit");
+    assert_eq!(connections.peers(), (0, 4), "a pending connection has no permit");
     for guest in &guests[..2] {
         guest.admit().unwrap();
         guest.admit().expect("a client's next call is admitted too");
     }
-    assert_eq!(connections.present(), (2, 2));
+    assert_eq!(connections.peers(), (2, 2));
     let refused = guests[2].admit().unwrap_err();
     assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
     let words = "the node has 2 connections and accepts no more (--max-connections)";
@@ -33,7 +33,7 @@ fn places_are_for_clients_and_come_back() {
     drop(guests.next());
     guests.nth(1).unwrap().admit().expect("a permit is free again");
     drop(guests);
-    assert_eq!(connections.present(), (0, 0));
+    assert_eq!(connections.peers(), (0, 0));
 }
 
 #[tokio::test]
@@ -45,13 +45,13 @@ async fn a_stranger_makes_room_and_no_client_does() {
     let one = connections.arrive(HERE);
     let judged = (one.admission(), elsewhere.admission());
     let newcomer = connections.arrive(HERE);
-    assert_eq!(connections.present(), (1, 2));
+    assert_eq!(connections.peers(), (1, 2));
     assert_eq!(judged.0.await, Err(MADE_ROOM));
     assert_eq!(one.admit().unwrap_err().message(), MADE_ROOM, "it is too late");
     elsewhere.admit().unwrap();
     assert_eq!((judged.1.await, client.admission().await), (Ok(()), Ok(())));
     drop((one, elsewhere, newcomer));
-    assert_eq!(connections.present(), (1, 0));
+    assert_eq!(connections.peers(), (1, 0));
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn strangers_make_room_where_no_file_can_be_opened() {
     let guests: Vec<_> = (0..ROOM + 2).map(|_| connections.arrive(HERE)).collect();
     guests[0].admit().unwrap();
     assert!(connections.make_room());
-    assert_eq!(connections.present(), (1, 1));
+    assert_eq!(connections.peers(), (1, 1));
     assert!(connections.make_room() && !connections.make_room());
-    assert_eq!(connections.present(), (1, 0));
+    assert_eq!(connections.peers(), (1, 0));
 }
 
 #[tokio::test]

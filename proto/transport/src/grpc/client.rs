@@ -38,8 +38,7 @@ use tower::{Service, service_fn};
 
 use super::{
     body::{BodyChunks, RequestBody, status},
-    connection_end::ConnectionEnd,
-    http2_close::Http2Close,
+    connection_end::{ConnectionEnd, Http2Close},
     service::{INFER, is_grpc},
     wire::Wire,
 };

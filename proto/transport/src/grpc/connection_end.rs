@@ -1,16 +1,18 @@
-//! Reason why a connection ended. Its calls only report that the connection is broken.
+//! Reason why a connection ended: its calls only report that the connection is broken. Codes with which
+//! a peer closes an HTTP/2 connection, or ends one call on it.
 
 use std::{
     error::Error,
-    io, iter,
+    fmt, io, iter,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use h2::Reason;
 use tokio::{sync::watch, time::timeout};
 use tonic::{Code, Status};
 
-use super::http2_close::Http2Close;
+use crate::open_error::peer_reason;
 
 /// Error text for a peer that does not answer a ping. hyper then drops the connection.
 const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout";
@@ -112,3 +114,126 @@ fn is_cut_off(status: &Status) -> bool {
     };
     iter::successors(status.source(), |&cause| cause.source()).any(is_cut)
 }
+
+/// Remedy that is shown if the peer detected a violation of HTTP/2.
+const VIOLATION: &str =
+    "connect without a proxy, install current releases at both ends, and see the log there";
+
+/// Code with which a peer closed a connection (GOAWAY) or ended one call on it (RST_STREAM),
+/// according to RFC 9113, section 7.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http2Close {
+    /// Set for RST_STREAM: the peer ended one call and keeps the connection open.
+    ends_call_alone: bool,
+    reason: Reason,
+    /// Text that the peer sent with the code, escaped and truncated; empty for RST_STREAM, which
+    /// has no text, and for a shutdown, whose text hyper drops.
+    debug_data: String,
+}
+
+impl Http2Close {
+    /// Creates the value for a peer that shuts the connection down.
+    fn shutdown() -> Self {
+        Self { ends_call_alone: false, reason: Reason::NO_ERROR, debug_data: String::new() }
+    }
+
+    /// Returns the code with which a peer caused an error, found in the error or its sources;
+    /// `None` if there is no such code. For the error of a call, GOAWAY means that the peer did not
+    /// process the call: its stream is above the last one that the frame names.
+    pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+        iter::successors(Some(error), |cause| (*cause).source()).find_map(|cause| {
+            let known = cause.downcast_ref::<Self>().cloned();
+            known.or_else(|| cause.downcast_ref().and_then(Self::of_library))
+        })
+    }
+
+    fn of_library(error: &h2::Error) -> Option<Self> {
+        let reason = error.reason().filter(|_| error.is_remote())?;
+        // The library exposes the text only here, as in `… (b"too_many_pings")`.
+        let text = error.to_string();
+        let debug_data = text.split_once(" (b\"").and_then(|(_, text)| text.strip_suffix("\")"));
+        let debug_data = peer_reason(debug_data.unwrap_or_default().as_bytes());
+        Some(Self { ends_call_alone: error.is_reset(), reason, debug_data })
+    }
+
+    /// Returns true if the client may try again: the peer asks for a new connection, or has refused
+    /// the call without processing it.
+    pub fn invites_retry(&self) -> bool {
+        self.refuses_call() || !self.ends_call_alone && self.reason == Reason::NO_ERROR
+    }
+
+    /// Returns true if the peer refused one call without processing it.
+    pub fn refuses_call(&self) -> bool {
+        self.ends_call_alone && self.reason == Reason::REFUSED_STREAM
+    }
+
+    /// Returns true if the peer closed the connection because this program exceeds a limit of the
+    /// peer. The peer has not processed a call that ended with this code.
+    pub fn limits_load(&self) -> bool {
+        !self.ends_call_alone && self.reason == Reason::ENHANCE_YOUR_CALM
+    }
+
+    /// Returns the meaning of the code, and the remedy, for display.
+    fn advice(&self) -> (&'static str, &'static str) {
+        match self.reason {
+            Reason::NO_ERROR if self.ends_call_alone => {
+                ("it does not need the rest of the call", "see the log there")
+            }
+            Reason::NO_ERROR => {
+                ("it is shutting down, or it limits the age of connections", "try again")
+            }
+            Reason::PROTOCOL_ERROR => ("it detected a violation of HTTP/2", VIOLATION),
+            Reason::INTERNAL_ERROR => ("it failed", "see the log there"),
+            Reason::FLOW_CONTROL_ERROR => ("it received more than its windows allow", VIOLATION),
+            Reason::SETTINGS_TIMEOUT => (
+                "it received no acknowledgement of its settings in time",
+                "check the network, and the load of both machines",
+            ),
+            Reason::STREAM_CLOSED => ("it received a frame of a call that had ended", VIOLATION),
+            Reason::FRAME_SIZE_ERROR => ("it received a frame of an invalid length", VIOLATION),
+            Reason::REFUSED_STREAM => (
+                "it is shutting down, or has its maximum number of calls",
+                "try again, or raise its limit of concurrent streams",
+            ),
+            Reason::CANCEL => ("it gave up the call", "look for a time limit there, or in a proxy"),
+            Reason::COMPRESSION_ERROR => ("it cannot decode the headers", VIOLATION),
+            Reason::CONNECT_ERROR => (
+                "it is a proxy, and lost its connection to the server",
+                "connect without the proxy, or see its log",
+            ),
+            Reason::ENHANCE_YOUR_CALM => (
+                "this program exceeds its limit of pings, calls or resets",
+                "connect without the proxy that has such a limit, or raise it (a ping each second is normal)",
+            ),
+            Reason::INADEQUATE_SECURITY => {
+                ("it demands stronger encryption", "connect with TLS 1.3")
+            }
+            Reason::HTTP_1_1_REQUIRED => (
+                "it supports only HTTP/1.1",
+                "use a port that supports HTTP/2, or an http:// URL for a serving engine",
+            ),
+            _ => ("RFC 9113 does not define this code", "see the log there"),
+        }
+    }
+}
+
+impl fmt::Display for Http2Close {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.ends_call_alone {
+            "it ended the call with RST_STREAM "
+        } else {
+            "it closed the connection with GOAWAY "
+        })?;
+        match u32::from(self.reason) {
+            ..=13 => write!(f, "{:?}", self.reason)?,
+            code => write!(f, "{code:#x}")?,
+        }
+        if !self.debug_data.is_empty() {
+            write!(f, " (\"{}\")", self.debug_data)?;
+        }
+        let (meaning, remedy) = self.advice();
+        write!(f, ": {meaning}; {remedy}")
+    }
+}
+
+impl Error for Http2Close {}

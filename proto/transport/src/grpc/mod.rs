@@ -7,16 +7,13 @@
 mod body;
 mod client;
 mod connection_end;
-mod guarded;
-mod http2_close;
 mod listener;
 mod pending_peer;
 mod service;
 mod wire;
 
 pub(crate) use client::GrpcClient;
-pub use guarded::Guarded;
-pub use http2_close::Http2Close;
+pub use connection_end::Http2Close;
 pub use listener::{Incoming, incoming};
-pub use service::SutNodeService;
+pub use service::{Guarded, SutNodeService};
 pub use wire::Wire;

@@ -1,4 +1,4 @@
-//! Node's end of gRPC: the service `netdiv.v1.SutNode`.
+//! Node's end of gRPC: the service `netdiv.v1.SutNode`, and the guard of other services on its port.
 
 use std::{
     convert::Infallible,
@@ -11,21 +11,15 @@ use std::{
 use http::{HeaderMap, Request, Response, header};
 use netdiv_contract::{
     CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER,
-    burst::Messages,
-    limits::MAX_HEADER_BYTES,
-    tokens,
-    v1::{
-        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse, MeasureRequest, MeasureResponse,
-    },
+    burst::Messages, limits::MAX_HEADER_BYTES, tokens,
 };
 use tonic::{
     Status,
     body::Body,
-    server::{Grpc, NamedService, UnaryService},
+    server::{Grpc, NamedService},
 };
 use tonic_prost::ProstCodec;
-use tower::Service;
+use tower::{Service, service_fn};
 use tracing::{field::display, warn};
 
 use super::{
@@ -78,10 +72,18 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
             return Box::pin(async move { Ok(refuse(&caller, refusal)) });
         }
         match request.uri().path() {
-            DESCRIBE => Box::pin(async { Ok(unary().unary(Describe(handler), request).await) }),
-            FLUSH => Box::pin(async { Ok(unary().unary(Flush(handler), request).await) }),
-            DIGESTS => Box::pin(async { Ok(unary().unary(Digests(handler), request).await) }),
-            MEASURE => Box::pin(async { Ok(unary().unary(Measure(handler), request).await) }),
+            DESCRIBE => Box::pin(unary(handler, request, move |handler, asked| async move {
+                handler.describe(asked, caller.address).await
+            })),
+            FLUSH => Box::pin(unary(handler, request, |handler, asked| async move {
+                handler.flush(asked).await
+            })),
+            DIGESTS => Box::pin(unary(handler, request, |handler, asked| async move {
+                handler.digests(asked).await
+            })),
+            MEASURE => Box::pin(unary(handler, request, |handler, asked| async move {
+                handler.measure(asked).await
+            })),
             INFER => {
                 let answer = infer(&handler, request, &caller).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
@@ -105,7 +107,7 @@ impl<H> SutNodeService<H> {
 
 /// Admits a call and its connection. Fails if the node requires a token and the call does not have
 /// it, or if its connection cannot become a client.
-pub(super) fn let_in(
+fn let_in(
     token: Option<&ServerToken>,
     request: &Request<Body>,
     caller: &Caller,
@@ -115,7 +117,7 @@ pub(super) fn let_in(
 }
 
 /// Counts and logs a call that is not admitted, and returns the answer to it.
-pub(super) fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
+fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
     if let Some(guest) = &caller.guest {
         guest.count_refusal();
     }
@@ -141,14 +143,27 @@ fn no_such_method() -> Status {
     Status::unimplemented("no such method")
 }
 
-/// Returns the handler of a unary call. The length of its request is limited, so that many
-/// incomplete requests cannot fill the memory.
-fn unary<Reply, Asked>() -> Grpc<ProstCodec<Reply, Asked>>
+type Answer<T> = Pin<Box<dyn Future<Output = Result<tonic::Response<T>, Status>> + Send>>;
+
+/// Answers a call that has one request and one reply. The length of its request is limited, so that
+/// many incomplete requests cannot fill the memory.
+async fn unary<H: Handler, Asked, Reply, F>(
+    handler: H,
+    request: Request<Body>,
+    answer: impl Fn(H, Asked) -> F,
+) -> Result<Response<Body>, Infallible>
 where
-    Reply: prost::Message + Send + 'static,
     Asked: prost::Message + Default + Send + 'static,
+    Reply: prost::Message + Send + 'static,
+    F: Future<Output = Result<Reply, Status>> + Send + 'static,
 {
-    Grpc::new(ProstCodec::default()).max_decoding_message_size(MAX_HEADER_BYTES)
+    let service = service_fn(move |request: tonic::Request<Asked>| -> Answer<Reply> {
+        let reply = answer(handler.clone(), request.into_inner());
+        Box::pin(async move { reply.await.map(tonic::Response::new) })
+    });
+    let codec = ProstCodec::<Reply, Asked>::default();
+    let mut grpc = Grpc::new(codec).max_decoding_message_size(MAX_HEADER_BYTES);
+    Ok(grpc.unary(service, request).await)
 }
 
 fn infer<H: Handler>(
@@ -186,60 +201,45 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|name| name.trim().eq_ignore_ascii_case("application/grpc"))
 }
 
-type Answer<T> = Pin<Box<dyn Future<Output = Result<tonic::Response<T>, Status>> + Send>>;
+/// Guard for another gRPC service on a node's port, such as reflection: refuses calls without the
+/// node's token, if there is a token, and counts the connections of its callers as clients, because
+/// its answers may be long.
+#[derive(Debug, Clone)]
+pub struct Guarded<S> {
+    service: S,
+    token: Option<Arc<ServerToken>>,
+}
 
-struct Describe<H>(H);
-
-impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
-    type Response = DescribeResponse;
-    type Future = Answer<DescribeResponse>;
-
-    fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
-        let handler = self.0.clone();
-        let peer = request.extensions().get::<Caller>().and_then(|caller| caller.address);
-        Box::pin(async move {
-            handler.describe(request.into_inner(), peer).await.map(tonic::Response::new)
-        })
+impl<S> Guarded<S> {
+    /// Guards a service. If there is a token, calls without it are refused.
+    pub fn new(service: S, token: Option<Arc<ServerToken>>) -> Self {
+        Self { service, token }
     }
 }
 
-struct Flush<H>(H);
-
-impl<H: Handler> UnaryService<FlushRequest> for Flush<H> {
-    type Response = FlushResponse;
-    type Future = Answer<FlushResponse>;
-
-    fn call(&mut self, request: tonic::Request<FlushRequest>) -> Self::Future {
-        let handler = self.0.clone();
-        Box::pin(async move { handler.flush(request.into_inner()).await.map(tonic::Response::new) })
-    }
+impl<S: NamedService> NamedService for Guarded<S> {
+    const NAME: &'static str = S::NAME;
 }
 
-struct Digests<H>(H);
+impl<S> Service<Request<Body>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-impl<H: Handler> UnaryService<DigestsRequest> for Digests<H> {
-    type Response = DigestsResponse;
-    type Future = Answer<DigestsResponse>;
-
-    fn call(&mut self, request: tonic::Request<DigestsRequest>) -> Self::Future {
-        let handler = self.0.clone();
-        Box::pin(
-            async move { handler.digests(request.into_inner()).await.map(tonic::Response::new) },
-        )
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.service.poll_ready(context)
     }
-}
 
-struct Measure<H>(H);
-
-impl<H: Handler> UnaryService<MeasureRequest> for Measure<H> {
-    type Response = MeasureResponse;
-    type Future = Answer<MeasureResponse>;
-
-    fn call(&mut self, request: tonic::Request<MeasureRequest>) -> Self::Future {
-        let handler = self.0.clone();
-        Box::pin(
-            async move { handler.measure(request.into_inner()).await.map(tonic::Response::new) },
-        )
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
+        if let Err(refusal) = let_in(self.token.as_deref(), &request, &caller) {
+            return Box::pin(async move { Ok(refuse(&caller, refusal)) });
+        }
+        Box::pin(self.service.call(request))
     }
 }
 

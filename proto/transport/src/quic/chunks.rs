@@ -1,16 +1,22 @@
-//! Chunks of a call over QUIC: a stream of the received chunks, and a function that sends chunks.
+//! Chunks of a call over QUIC: a stream of the received chunks, a function that sends chunks, and the
+//! replies to a client's requests.
 
 use std::{
     collections::VecDeque,
     future::{Future as _, poll_fn},
     pin::{Pin, pin},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_contract::burst;
 use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep},
+};
 use tonic::Status;
 
 use super::ending::explain;
@@ -21,7 +27,7 @@ const CHUNKS: usize = 32;
 
 /// Code with which a program stops reading a call on which it may still send. A node then answers
 /// the requests that it has read, and sends the reason.
-pub(super) const MORE_FOLLOWS: VarInt = VarInt::from_u32(1);
+const MORE_FOLLOWS: VarInt = VarInt::from_u32(1);
 
 pub(crate) struct ReceivedChunks {
     stream: RecvStream,
@@ -97,5 +103,53 @@ where
         if let Some(end) = end {
             return Ok(end);
         }
+    }
+}
+
+/// Maximum time without a reply from a node that has stopped reading: the reason may still be in
+/// transit.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// Replies to a client's stream of requests. They end with an error if the node stops reading the
+/// requests and sends no reply for a while.
+pub(crate) struct QuicReplies {
+    received: ReceivedChunks,
+    /// Receives the code with which the node stops reading, if it does.
+    stopped: Option<oneshot::Receiver<VarInt>>,
+    /// Timer that starts when the node stops reading, and anew with each reply. `None` before, and
+    /// if the code announces that more replies follow.
+    silence: Option<Pin<Box<Sleep>>>,
+}
+
+impl QuicReplies {
+    pub(super) fn new(received: ReceivedChunks, stopped: oneshot::Receiver<VarInt>) -> Self {
+        Self { received, stopped: Some(stopped), silence: None }
+    }
+}
+
+impl Stream for QuicReplies {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(received) = Pin::new(&mut self.received).poll_next(context) {
+            if let Some(silence) = &mut self.silence {
+                silence.as_mut().reset(Instant::now() + SILENCE);
+            }
+            return Poll::Ready(received);
+        }
+        if let Some(stopped) = &mut self.stopped {
+            let code = ready!(Pin::new(stopped).poll(context));
+            self.stopped = None;
+            // Without a code, the client has sent all requests, or the connection has ended, which
+            // also ends the replies.
+            if code.is_ok_and(|code| code != MORE_FOLLOWS) {
+                self.silence = Some(Box::pin(sleep(SILENCE)));
+            }
+        }
+        let Some(silence) = &mut self.silence else { return Poll::Pending };
+        ready!(silence.as_mut().poll(context));
+        self.silence = None;
+        let text = "it stopped reading a stream of samples and gave no reason";
+        Poll::Ready(Some(Err(Status::unavailable(text))))
     }
 }

@@ -25,10 +25,9 @@ use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::{
-    chunks::{ReceivedChunks, send_all},
+    chunks::{QuicReplies, ReceivedChunks, send_all},
     ending::{NETDIV_CLOSES, explain, is_distrust},
     endpoint::{self, ALPN, ConnectionSettings, default_mtu},
-    replies::QuicReplies,
 };
 use crate::{
     address::Address,

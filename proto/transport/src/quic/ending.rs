@@ -4,7 +4,7 @@ use std::{error::Error, iter};
 
 use quinn::{ConnectionError, ReadError, TransportErrorCode, VarInt, WriteError};
 
-use crate::{open_error::CERTIFICATE_REMEDY, peer_reason::shown};
+use crate::open_error::{CERTIFICATE_REMEDY, peer_reason};
 
 /// Error codes of TLS alerts (RFC 9001, section 4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
@@ -52,7 +52,7 @@ fn of_connection(error: &ConnectionError) -> String {
         }
         ConnectionError::ApplicationClosed(close) => {
             let how = "it closed the connection";
-            let reason = shown(&close.reason);
+            let reason = peer_reason(&close.reason);
             match (close.error_code, reason.as_str()) {
                 (NETDIV_CLOSES, "") => format!("{how} and gave no reason; see the log there"),
                 (NETDIV_CLOSES, reason) => format!("{how}: {reason}"),
@@ -65,11 +65,11 @@ fn of_connection(error: &ConnectionError) -> String {
         ConnectionError::ConnectionClosed(close) => {
             let lacks_certificate = u64::from(close.error_code) == CERTIFICATE_REQUIRED;
             let remedy = if lacks_certificate { CERTIFICATE_REMEDY } else { "" };
-            let why = of_code(close.error_code, &shown(&close.reason));
+            let why = of_code(close.error_code, &peer_reason(&close.reason));
             format!("it closed the connection with {why}{remedy}")
         }
         ConnectionError::TransportError(error) => {
-            let reason = shown(error.reason.as_bytes());
+            let reason = peer_reason(error.reason.as_bytes());
             format!("this program closed the connection with {}", of_code(error.code, &reason))
         }
     }

@@ -18,7 +18,7 @@ use quinn::{
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tracing::info;
 
-use crate::egress::EgressOptions;
+use crate::options::EgressOptions;
 
 /// ALPN of the wire contract, version 1.
 pub(super) const ALPN: &[u8] = b"netdiv/1";
@@ -156,7 +156,7 @@ pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::egress::CONGESTION_CONTROLS;
+    use crate::options::CONGESTION_CONTROLS;
 
     #[test]
     fn each_congestion_control_is_there() {

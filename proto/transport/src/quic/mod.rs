@@ -5,7 +5,6 @@ mod chunks;
 mod client;
 mod ending;
 mod endpoint;
-mod replies;
 mod server;
 
 pub(crate) use client::QuicClient;

@@ -4,13 +4,12 @@
 mod certificates;
 mod error;
 mod lifetime;
-mod plaintext;
 mod tls;
 mod token;
 
+pub use crate::address::is_loopback;
 pub use certificates::{CertificateError, CertificateSet, make_certificates};
 pub use error::SecurityError;
-pub use plaintext::is_loopback;
 pub(crate) use tls::server_name;
 pub use tls::{ClientTls, ServerTls, TlsFiles};
 pub(crate) use token::token_in;

@@ -1,13 +1,12 @@
 //! Certificates for a lab: an authority, a certificate for each node, and one for each client.
 
-mod error;
 mod folder;
 #[cfg(test)]
 mod tests;
 
 use std::{net::IpAddr, path::Path, time::Duration};
 
-pub use error::CertificateError;
+pub use folder::CertificateError;
 use folder::Folder;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
