@@ -210,11 +210,33 @@ impl<T> Inbox<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{sync::Arc, thread};
+pub(crate) mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::Wake,
+        thread,
+    };
 
     use super::*;
-    use crate::wake_counter::WakeCounter;
+
+    /// Waker that counts how often it is woken.
+    #[derive(Default)]
+    pub(crate) struct WakeCounter(AtomicUsize);
+
+    impl WakeCounter {
+        pub(crate) fn count(&self) -> usize {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+
+    impl Wake for WakeCounter {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
 
     fn pending(index: usize) -> QueuedSample<()> {
         QueuedSample { ticket: (), index, issued: Instant::now() }

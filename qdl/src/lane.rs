@@ -7,7 +7,7 @@
 //!
 //! `sender.rs` fills the request stream, and `receiver.rs` reads the response stream. Both run on
 //! the thread of their connection, with one exception: LoadGen's thread may send a sample that
-//! arrives alone (`pace.rs`). That thread does not wait for the lock of [`Lane::state`]. The
+//! arrives alone (`io_threads.rs`). That thread does not wait for the lock of [`Lane::state`]. The
 //! progress display takes the lock a few times a second.
 
 use std::{sync::Arc, task::Waker};

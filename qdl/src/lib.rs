@@ -11,17 +11,17 @@
 //!
 //! Reading order, along the life of a query:
 //!
-//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread passes in samples. `pace.rs`: a sample that
-//!    arrives alone is also sent on that thread.
+//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread passes in samples. A sample that arrives alone after
+//!    a pause (`io_threads.rs`) is also sent on that thread.
 //! 2. `dispatch.rs`, `inbox.rs`: the choice of a lane for each sample. `lane.rs` defines
 //!    connection, stream and lane.
 //! 3. `sender.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,
 //!    `window.rs`, `slots.rs`). `token_budget.rs`: the token budget that all lanes to a node share,
 //!    if the node counts tokens.
 //! 4. `receiver.rs`, `event.rs`, `replies.rs`: each reply is an event in the response to a sample.
-//!    It is matched with its sample, decoded and passed to LoadGen. `deadlines.rs`: detection of
-//!    overdue responses. `tokens.rs`: consistency of the tokens of a response.
-//! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and the
+//!    It is matched with its sample, decoded and passed to LoadGen. `tokens.rs`: consistency of
+//!    the tokens of a response.
+//! 5. `opening.rs`, `node.rs`, `agreement.rs`: connecting, the handshake, and the
 //!    checks of a node's description. `calls.rs`, `control.rs`: calls other than the streams of
 //!    samples, to one node and to all nodes.
 //! 6. `run.rs`, `failure.rs`: the early end of a run. `cluster.rs`: the nodes of a run, which may
@@ -29,14 +29,12 @@
 
 mod agreement;
 mod calls;
-mod capacity;
 #[cfg(test)]
 #[path = "../tests/closing_peers/mod.rs"]
 mod closing_peers;
 mod cluster;
 mod connect_error;
 mod control;
-mod deadlines;
 mod dispatch;
 mod event;
 mod failure;
@@ -48,7 +46,6 @@ mod lane;
 mod loadgen;
 mod node;
 mod opening;
-mod pace;
 mod qdl;
 mod receiver;
 mod replies;
@@ -63,8 +60,6 @@ mod simulation;
 mod slots;
 mod token_budget;
 mod tokens;
-#[cfg(test)]
-mod wake_counter;
 mod window;
 
 pub use agreement::Expectation;

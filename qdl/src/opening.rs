@@ -9,9 +9,8 @@ use netdiv_transport::{Connection, Wait};
 use tokio::task::JoinSet;
 
 use crate::{
-    agreement::{Expectation, agree, difference},
+    agreement::{Expectation, agree, check_capacity, difference},
     calls::supports_digests,
-    capacity,
     connect_error::ConnectError,
     io_threads::IoThreads,
     node::{self, NodeInfo},
@@ -40,7 +39,7 @@ pub(crate) fn open(
     let first = connect(settings, threads, all.clone().step_by(per_node))?;
     let nodes = interview(settings, threads, first.clone())?;
     agree(&nodes, expected)?;
-    nodes.iter().try_for_each(|node| capacity::check(settings, &node.description))?;
+    nodes.iter().try_for_each(|node| check_capacity(settings, &node.description))?;
     let others = connect(settings, threads, all.filter(|number| number % per_node != 0))?;
     for (node, others) in nodes.iter().zip(others.chunks(per_node.saturating_sub(1).max(1))) {
         others.iter().try_for_each(|(_, other)| check_same_node(node, other))?;

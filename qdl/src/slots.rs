@@ -54,11 +54,7 @@ impl<T> SlotTable<T> {
     /// Removes the content of this id's slot, and frees the slot. `None` if the id belongs to no
     /// sample in flight.
     pub(crate) fn remove(&mut self, wanted: u64) -> Option<T> {
-        let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
-        let slot = self.slots.get_mut(index as usize)?;
-        if id(self.lane, slot.generation, index) != wanted {
-            return None;
-        }
+        let (index, slot) = self.slot(wanted)?;
         let content = slot.content.take()?;
         slot.generation = next(slot.generation);
         self.free.push(index);
@@ -67,12 +63,14 @@ impl<T> SlotTable<T> {
 
     /// Returns the content of this id's slot. `None` if the id belongs to no sample in flight.
     pub(crate) fn get_mut(&mut self, wanted: u64) -> Option<&mut T> {
+        self.slot(wanted)?.1.content.as_mut()
+    }
+
+    /// Returns the slot of this id, with its index.
+    fn slot(&mut self, wanted: u64) -> Option<(u32, &mut Slot<T>)> {
         let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
         let slot = self.slots.get_mut(index as usize)?;
-        if id(self.lane, slot.generation, index) != wanted {
-            return None;
-        }
-        slot.content.as_mut()
+        (id(self.lane, slot.generation, index) == wanted).then_some((index, slot))
     }
 
     /// Iterates over all samples in flight.

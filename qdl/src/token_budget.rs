@@ -112,7 +112,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::wake_counter::WakeCounter;
+    use crate::inbox::tests::WakeCounter;
 
     /// Returns the size of a sample of `tokens` tokens, in bytes.
     const fn of(tokens: usize) -> usize {

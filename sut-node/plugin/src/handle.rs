@@ -1,12 +1,17 @@
 //! Handles that own a plug-in's models and instances: dropping a handle unloads or closes them.
+//! Strings whose addresses a plug-in receives.
 
-use std::{ptr::NonNull, sync::Arc};
+use std::{
+    ffi::{CString, c_char},
+    ptr::NonNull,
+    sync::Arc,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     abi,
-    strings::Strings,
+    error::PluginError,
     table::{Functions, Table},
 };
 
@@ -101,5 +106,21 @@ impl Drop for InstanceHandle {
         // SAFETY: no other owner holds the handle, so all of its memory is released and no batch is
         // in progress.
         unsafe { (self.functions().close)(*instance) }
+    }
+}
+
+/// Strings that end with a zero, and do not move while this value lives.
+#[derive(Debug, Default)]
+pub(crate) struct Strings(Vec<CString>);
+
+impl Strings {
+    /// Stores a copy of `text`. Returns its address, which is valid while this value lives.
+    pub(crate) fn add(&mut self, text: &str) -> Result<*const c_char, PluginError> {
+        let text = CString::new(text)
+            .map_err(|_| PluginError::Refused(format!("{text:?} holds a zero byte")))?;
+        // A CString does not move its bytes when it is moved.
+        let at = text.as_ptr();
+        self.0.push(text);
+        Ok(at)
     }
 }

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 
 use crate::{
     abi,
-    call::call,
     error::PluginError,
     handle::{InstanceHandle, ModelHandle},
     memory::PluginTensor,
+    table::call,
 };
 
 /// An instance of a model, and the batches in its slots.

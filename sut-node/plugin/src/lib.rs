@@ -13,7 +13,6 @@
 //! runs *steps*, each of which continues the outputs of all samples in flight.
 
 pub mod abi;
-mod call;
 mod error;
 mod guard;
 mod handle;
@@ -21,27 +20,21 @@ mod instance;
 mod library;
 mod memory;
 mod model;
-mod precision;
-mod process_end;
-mod strings;
 mod table;
 #[cfg(test)]
 mod tests;
-mod text;
 mod token_table;
 mod tokens;
 
 pub use error::PluginError;
-pub use guard::guarded;
+pub use guard::{guarded, write_text};
 pub use instance::{Batch, BatchHandle, PluginInstance, Waiter};
 pub use library::{DeviceInfo, Plugin, preload};
 pub use memory::PluginTensor;
-pub use model::{PluginModel, PluginModelSettings};
-pub use precision::Precision;
-pub use process_end::{end_without_destructors, is_device_lost};
-pub use text::write as write_text;
+pub use model::{PluginModel, PluginModelSettings, Precision};
+pub use table::{end_without_destructors, is_device_lost};
 pub use tokens::{
+    handle::PluginTokenSettings,
     instance::{InstanceRoom, PluginTokenInstance, StepEvent},
     model::PluginTokenModel,
-    settings::PluginTokenSettings,
 };

@@ -9,10 +9,10 @@ use netdiv_node_common::resources::files;
 use crate::{
     abi::{self, Entry},
     error::PluginError,
+    guard::read_text,
     model::{PluginModel, PluginModelSettings},
     table::Table,
-    text,
-    tokens::{model::PluginTokenModel, settings::PluginTokenSettings},
+    tokens::{handle::PluginTokenSettings, model::PluginTokenModel},
 };
 
 /// Maximum number of devices that a plug-in can list.
@@ -110,8 +110,8 @@ impl Plugin {
             flags => flags,
         };
         let info = |device: &abi::Device| DeviceInfo {
-            name: text::read(&device.name),
-            description: text::read(&device.description),
+            name: read_text(&device.name),
+            description: read_text(&device.description),
             usable: flags(device) & abi::USABLE != 0,
             new_sizes_stall: flags(device) & abi::NEW_SIZES_STALL != 0,
         };

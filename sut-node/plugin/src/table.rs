@@ -1,20 +1,22 @@
-//! A plug-in's table of functions, checked.
+//! A plug-in's table of functions, checked; calls of the functions by the node, with their errors; and
+//! the end of a process whose libraries cannot be cleaned up.
 
 use std::{
     ffi::{CStr, c_char},
     mem::{MaybeUninit, offset_of},
     path::Path,
     ptr,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
 
 use crate::{
-    abi::{self, Entry},
-    call::call,
+    abi::{self, Entry, Status, Text},
     error::PluginError,
-    process_end,
     token_table::TokenFunctions,
 };
 
@@ -34,28 +36,20 @@ pub(crate) struct Table {
     lost: OnceLock<String>,
 }
 
-type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status;
+type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, Text) -> Status;
 
 /// Functions for models that map tensors to tensors. All are present except `wait`, which is
 /// optional; see the header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
-    pub(crate) load: unsafe extern "C" fn(
-        *const abi::ModelSettings,
-        *mut *mut abi::Model,
-        abi::Text,
-    ) -> abi::Status,
+    pub(crate) load:
+        unsafe extern "C" fn(*const abi::ModelSettings, *mut *mut abi::Model, Text) -> Status,
     pub(crate) unload: unsafe extern "C" fn(*mut abi::Model),
-    pub(crate) open:
-        unsafe extern "C" fn(*mut abi::Model, *mut *mut abi::Instance, abi::Text) -> abi::Status,
+    pub(crate) open: unsafe extern "C" fn(*mut abi::Model, *mut *mut abi::Instance, Text) -> Status,
     pub(crate) close: unsafe extern "C" fn(*mut abi::Instance),
     pub(crate) in_flight: unsafe extern "C" fn(*const abi::Instance) -> u32,
-    pub(crate) allocate: unsafe extern "C" fn(
-        *mut abi::Instance,
-        u64,
-        *mut *mut std::ffi::c_void,
-        abi::Text,
-    ) -> abi::Status,
+    pub(crate) allocate:
+        unsafe extern "C" fn(*mut abi::Instance, u64, *mut *mut std::ffi::c_void, Text) -> Status,
     pub(crate) release: unsafe extern "C" fn(*mut abi::Instance, *mut std::ffi::c_void),
     pub(crate) warm_up: abi::WarmUp,
     pub(crate) begin: abi::Begin,
@@ -134,10 +128,7 @@ impl Table {
 
     /// Calls a function of the plug-in, and records if that loses the device. After a loss, returns
     /// the error without a call.
-    pub(crate) fn call(
-        &self,
-        function: impl FnOnce(abi::Text) -> abi::Status,
-    ) -> Result<(), PluginError> {
+    pub(crate) fn call(&self, function: impl FnOnce(Text) -> Status) -> Result<(), PluginError> {
         if let Some(why) = self.loss_reason() {
             return Err(PluginError::DeviceLost(why.into()));
         }
@@ -145,7 +136,7 @@ impl Table {
             // Version 1 of the ABI had no status for a lost device.
             PluginError::DeviceLost(why) if self.abi == 1 => PluginError::Failed(why),
             PluginError::DeviceLost(why) => {
-                process_end::note_loss();
+                IS_DEVICE_LOST.store(true, Ordering::Relaxed);
                 // The first reason stays.
                 PluginError::DeviceLost(self.lost.get_or_init(|| why).clone())
             }
@@ -194,4 +185,45 @@ fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
         finish: table.finish.ok_or("finish")?,
         wait: table.wait,
     })
+}
+
+/// Maximum length of an error text, in bytes. The error texts of libtorch can contain whole
+/// tensors.
+const MAX_ERROR_BYTES: usize = 4096;
+
+/// Calls `function` with a buffer for its error text. Turns its status and text into a result.
+pub(crate) fn call(function: impl FnOnce(Text) -> Status) -> Result<(), PluginError> {
+    let mut room = vec![0_u8; MAX_ERROR_BYTES];
+    let status = function(Text { at: room.as_mut_ptr().cast(), room: MAX_ERROR_BYTES as u64 });
+    if status == abi::OK {
+        return Ok(());
+    }
+    // The plug-in may have omitted the zero that ends the text.
+    room[MAX_ERROR_BYTES - 1] = 0;
+    let text = CStr::from_bytes_until_nul(&room).map(CStr::to_string_lossy).unwrap_or_default();
+    let text = match text.trim() {
+        "" => format!("the plug-in states no reason (status {status})"),
+        text => text.to_owned(),
+    };
+    Err(match status {
+        abi::OUT_OF_MEMORY => PluginError::OutOfMemory(text),
+        abi::DEVICE_LOST => PluginError::DeviceLost(text),
+        abi::REFUSED => PluginError::Refused(text),
+        _ => PluginError::Failed(text),
+    })
+}
+
+/// Set once a device of any plug-in is lost to this process.
+static IS_DEVICE_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Returns true once a device of any plug-in is lost to this process.
+pub fn is_device_lost() -> bool {
+    IS_DEVICE_LOST.load(Ordering::Relaxed)
+}
+
+/// Ends the process without the destructors of its libraries. A destructor may abort, or wait for
+/// ever, after its device is lost or while a thread is inside its library.
+pub fn end_without_destructors(code: u8) -> ! {
+    // SAFETY: the call never returns, and no other code of this process runs afterwards.
+    unsafe { libc::_exit(code.into()) }
 }

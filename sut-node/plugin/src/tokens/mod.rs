@@ -1,7 +1,6 @@
 //! Language models of a plug-in: its functions, and safe wrappers around them.
 
-mod handle;
+pub(crate) mod handle;
 pub(crate) mod instance;
 pub(crate) mod model;
 mod output;
-pub(crate) mod settings;

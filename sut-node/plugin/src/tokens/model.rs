@@ -8,10 +8,11 @@ use std::{
 use crate::{
     abi,
     error::PluginError,
-    strings::Strings,
+    handle::Strings,
     table::Table,
     tokens::{
-        handle::TokenModelHandle, instance::PluginTokenInstance, settings::PluginTokenSettings,
+        handle::{PluginTokenSettings, TokenModelHandle},
+        instance::PluginTokenInstance,
     },
 };
 

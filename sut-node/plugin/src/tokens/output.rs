@@ -1,6 +1,6 @@
 //! Checks the ids of an output while a plug-in returns them, step by step.
 
-use crate::tokens::settings::PluginTokenSettings;
+use crate::tokens::handle::PluginTokenSettings;
 
 /// Limits and progress of an output, against which its next ids are checked.
 #[derive(Debug)]
