@@ -6,8 +6,8 @@
 //! - `staging.rs`: memory in which batches are prepared
 //! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: the CUDA streams
 //!   for both; `patience.rs`: waiting for the end of a batch
-//! - `device.rs`: the devices; `shim.rs`: functions in C++ that tch lacks; `switches.rs`: settings
-//!   that are off by default
+//! - `device.rs`: the devices; `shim.rs`: functions in C++ that tch lacks, and settings that are off
+//!   by default
 //! - `tokens/`: language models, which have separate functions; `stream.rs`: the CUDA stream of an
 //!   instance of a language model
 
@@ -23,9 +23,7 @@ mod shim;
 mod staging;
 mod steps;
 mod stream;
-mod switches;
 mod tensors;
-mod threads;
 mod tokens;
 
 use std::{
@@ -49,7 +47,7 @@ unsafe impl Sync for Table {}
 /// Table with the version of libtorch that tch supports.
 static TABLE: Table = table(c"libtorch 2.11");
 
-/// Tables for libtorch with switches on (`switches.rs`). Switches change the rounding, so the
+/// Tables for libtorch with switches on (`shim.rs`). Switches change the rounding, so the
 /// version that the node reports has to name them.
 static TABLE_WITH_FUSER: Table = table(c"libtorch 2.11 with its fuser");
 static TABLE_WITH_ATTENTION: Table = table(c"libtorch 2.11 with cuDNN's attention");
@@ -93,7 +91,7 @@ const fn table(version: &'static CStr) -> Table {
 pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
     // Invalid values are refused when a model is loaded.
     let is_on = |switch: Result<bool, _>| switch.unwrap_or(false);
-    let table = match (is_on(switches::fuser()), is_on(switches::cudnn_attention())) {
+    let table = match (is_on(shim::uses_fuser()), is_on(shim::uses_cudnn_attention())) {
         (false, false) => &TABLE,
         (true, false) => &TABLE_WITH_FUSER,
         (false, true) => &TABLE_WITH_ATTENTION,

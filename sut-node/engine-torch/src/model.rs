@@ -16,9 +16,8 @@ use crate::{
     pipeline::{self, Pipeline, Waiter},
     shim::{self, InferenceMode},
     staging::Staging,
-    steps, switches,
+    steps,
     tensors::{tensors_of, view},
-    threads,
 };
 
 /// Maximum number of batches in flight in an instance on a GPU: one computes while the next is
@@ -55,7 +54,7 @@ impl TensorModel {
             // search pays off only for few shapes.
             Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
         }
-        shim::set_up(device, &precision, switches::cudnn_attention()?)?;
+        shim::set_up(device, &precision, shim::uses_cudnn_attention()?)?;
         let mut module = CModule::load_on_device(&path, device)
             .map_err(|error| Failure::from(error).of_file(|why| why))?;
         module.f_set_eval()?;
@@ -161,7 +160,7 @@ impl<'a> TensorInstance<'a> {
         outputs: &[abi::Tensor],
     ) -> Result<(), Failure> {
         let model = self.model;
-        threads::prepare(model.threads);
+        shim::set_threads(model.threads);
         let _mode = InferenceMode::enter();
         let Some(pipeline) = &mut self.pipeline else {
             let inputs = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;

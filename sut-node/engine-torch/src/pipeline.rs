@@ -10,10 +10,10 @@ use std::{
 use tch::Tensor;
 use torch_sys::C_tensor;
 
-use crate::{failure::Failure, patience::DeviceWork, shim::check, steps::Streams};
+use crate::{failure::Failure, patience::DeviceWork, shim::shim_result, steps::Streams};
 
 enum RawPipeline {}
-enum RawEntered {}
+enum RawStreamScope {}
 
 unsafe extern "C" {
     fn netdiv_pinned(bytes: i64, tensor: *mut *mut C_tensor) -> *mut c_char;
@@ -26,10 +26,10 @@ unsafe extern "C" {
     fn netdiv_pipeline_free(pipeline: *mut RawPipeline);
     fn netdiv_pipeline_enter(
         pipeline: *mut RawPipeline,
-        entered: *mut *mut RawEntered,
+        entered: *mut *mut RawStreamScope,
     ) -> *mut c_char;
-    fn netdiv_pipeline_compute(entered: *mut RawEntered, slot: usize) -> *mut c_char;
-    fn netdiv_pipeline_leave(entered: *mut RawEntered, slot: usize) -> *mut c_char;
+    fn netdiv_pipeline_compute(entered: *mut RawStreamScope, slot: usize) -> *mut c_char;
+    fn netdiv_pipeline_leave(entered: *mut RawStreamScope, slot: usize) -> *mut c_char;
     fn netdiv_pipeline_synchronize(pipeline: *mut RawPipeline) -> *mut c_char;
     fn netdiv_pipeline_wait(pipeline: *mut RawPipeline, slot: usize) -> *mut c_char;
     fn netdiv_pipeline_is_done(
@@ -43,7 +43,7 @@ unsafe extern "C" {
 pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
     let mut tensor = ptr::null_mut();
     // SAFETY: the shim writes a new tensor there when it succeeds.
-    check(unsafe { netdiv_pinned(bytes, &mut tensor) })?;
+    shim_result(unsafe { netdiv_pinned(bytes, &mut tensor) })?;
     // SAFETY: the tensor is new; the clone shares it, and the shim's is freed.
     unsafe {
         let shared = Tensor::clone_from_ptr(tensor);
@@ -56,7 +56,7 @@ pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
 pub(crate) fn copy(to: &mut Tensor, from: &Tensor) -> Result<(), Failure> {
     // SAFETY: both tensors live through the call. The caller keeps their memory until the stream
     // has used it.
-    check(unsafe { netdiv_copy(to.as_mut_ptr(), from.as_ptr()) })
+    shim_result(unsafe { netdiv_copy(to.as_mut_ptr(), from.as_ptr()) })
 }
 
 /// Two streams of a CUDA device, one to copy and one to compute.
@@ -64,7 +64,7 @@ pub(crate) struct Pipeline {
     raw: NonNull<RawPipeline>,
     /// Guard of the shim that directs this thread's work to the streams while a batch begins; else
     /// null.
-    entered: *mut RawEntered,
+    entered: *mut RawStreamScope,
 }
 
 // SAFETY: streams and events are not bound to a thread. One thread at a time uses a pipeline, and
@@ -75,7 +75,7 @@ impl Pipeline {
     pub(crate) fn new(index: usize, slots: usize) -> Result<Self, Failure> {
         let mut pipeline = ptr::null_mut();
         // SAFETY: the shim writes a new pipeline there when it succeeds.
-        check(unsafe { netdiv_pipeline_new(index as c_int, slots, &mut pipeline) })?;
+        shim_result(unsafe { netdiv_pipeline_new(index as c_int, slots, &mut pipeline) })?;
         let raw = NonNull::new(pipeline)
             .ok_or_else(|| Failure::failed("the device returned no streams".into()))?;
         Ok(Self { raw, entered: ptr::null_mut() })
@@ -113,36 +113,38 @@ impl DeviceWork for Slot {
         let mut is_done = false;
         // SAFETY: the pipeline lives, as `Waiter::batch` requires. The query reads the slot's
         // events, and work of other slots changes only their own.
-        check(unsafe { netdiv_pipeline_is_done(self.pipeline.as_ptr(), self.slot, &mut is_done) })?;
+        shim_result(unsafe {
+            netdiv_pipeline_is_done(self.pipeline.as_ptr(), self.slot, &mut is_done)
+        })?;
         Ok(is_done)
     }
 
     fn wait(&mut self) -> Result<(), Failure> {
         // SAFETY: as above; the wait reads the slot's events too.
-        check(unsafe { netdiv_pipeline_wait(self.pipeline.as_ptr(), self.slot) })
+        shim_result(unsafe { netdiv_pipeline_wait(self.pipeline.as_ptr(), self.slot) })
     }
 }
 
 impl Streams for Pipeline {
     fn enter(&mut self) -> Result<(), Failure> {
         // SAFETY: the pipeline is ours; the shim writes a guard there when it succeeds.
-        check(unsafe { netdiv_pipeline_enter(self.raw.as_ptr(), &mut self.entered) })
+        shim_result(unsafe { netdiv_pipeline_enter(self.raw.as_ptr(), &mut self.entered) })
     }
 
     fn compute(&mut self, slot: usize) -> Result<(), Failure> {
         // SAFETY: the guard is open, on this thread.
-        check(unsafe { netdiv_pipeline_compute(self.entered, slot) })
+        shim_result(unsafe { netdiv_pipeline_compute(self.entered, slot) })
     }
 
     fn leave(&mut self, slot: usize) -> Result<(), Failure> {
         let entered = mem::replace(&mut self.entered, ptr::null_mut());
         // SAFETY: the guard is open, on this thread, and closed once.
-        check(unsafe { netdiv_pipeline_leave(entered, slot) })
+        shim_result(unsafe { netdiv_pipeline_leave(entered, slot) })
     }
 
     fn synchronize(&mut self) -> Result<(), Failure> {
         // SAFETY: the pipeline is ours.
-        check(unsafe { netdiv_pipeline_synchronize(self.raw.as_ptr()) })
+        shim_result(unsafe { netdiv_pipeline_synchronize(self.raw.as_ptr()) })
     }
 }
 

@@ -1,11 +1,16 @@
 //! Functions of the shim in C++ (`shim/shim.cc`) that need no stream: errors, settings of the whole
-//! process, inference mode.
+//! process, inference mode. Switches: environment variables that turn optimisations of libtorch on.
+//! Only a measurement on a GPU can show their benefit, so they are off by default.
 
-use std::ffi::{CStr, c_char};
+use std::{
+    cell::Cell,
+    env,
+    ffi::{CStr, c_char},
+};
 
 use tch::Device;
 
-use crate::{failure::Failure, switches};
+use crate::failure::Failure;
 
 enum RawInferenceMode {}
 
@@ -21,7 +26,7 @@ unsafe extern "C" {
 }
 
 /// Turns the result of a function of the shim, an error text or null, into a `Result`.
-pub(crate) fn check(error: *mut c_char) -> Result<(), Failure> {
+pub(crate) fn shim_result(error: *mut c_char) -> Result<(), Failure> {
     if error.is_null() {
         return Ok(());
     }
@@ -41,13 +46,13 @@ pub(crate) fn set_up(
     precision: &str,
     cudnn_attention: bool,
 ) -> Result<(), Failure> {
-    let fuser = switches::fuser()?;
+    let fuser = uses_fuser()?;
     // SAFETY: these change settings of libtorch.
     unsafe {
         netdiv_fusion(fuser);
-        check(netdiv_cudnn_attention(cudnn_attention))?;
+        shim_result(netdiv_cudnn_attention(cudnn_attention))?;
         if device.is_cuda() {
-            check(netdiv_tf32(precision == "tf32"))?;
+            shim_result(netdiv_tf32(precision == "tf32"))?;
         } else {
             // Settings of malloc: the process keeps freed memory for the next batch.
             netdiv_keep_memory();
@@ -77,5 +82,59 @@ impl Drop for InferenceMode {
     fn drop(&mut self) {
         // SAFETY: made by `enter`, on this thread.
         unsafe { netdiv_inference_mode_free(self.0) }
+    }
+}
+
+/// Returns true if TorchScript may fuse pointwise operations on a GPU. NVRTC compiles the kernels
+/// for each shape.
+pub(crate) fn uses_fuser() -> Result<bool, Failure> {
+    is_on("NETDIV_TORCH_FUSER")
+}
+
+/// Returns true if cuDNN may compute the attention of networks with fixed shapes. It builds a plan
+/// for each shape.
+pub(crate) fn uses_cudnn_attention() -> Result<bool, Failure> {
+    is_on("NETDIV_TORCH_CUDNN_ATTENTION")
+}
+
+fn is_on(name: &str) -> Result<bool, Failure> {
+    switch(name, env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
+
+fn switch(name: &str, value: Option<String>) -> Result<bool, Failure> {
+    match value.as_deref() {
+        None | Some("" | "0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(other) => Err(Failure::refused(format!("{name} is {other:?}; set it to 0 or 1"))),
+    }
+}
+
+thread_local! {
+    /// Set once this thread has configured libtorch.
+    static PREPARED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets the number of threads that libtorch uses for the operations of the current thread. Only the
+/// first call on each thread has an effect.
+pub(crate) fn set_threads(threads: i32) {
+    if !PREPARED.replace(true) {
+        tch::set_num_threads(threads);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_off_until_it_is_set_to_1() {
+        let on = |value: Option<&str>| {
+            switch("X", value.map(ToOwned::to_owned)).map_err(|failure| failure.text)
+        };
+        for value in [None, Some(""), Some("0")] {
+            assert_eq!(on(value), Ok(false));
+        }
+        assert_eq!(on(Some("1")), Ok(true));
+        assert_eq!(on(Some("yes")), Err("X is \"yes\"; set it to 0 or 1".into()));
     }
 }

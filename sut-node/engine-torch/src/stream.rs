@@ -11,7 +11,7 @@ use tch::Device;
 use crate::{
     failure::Failure,
     patience::{DeviceWork, WaitStrategy},
-    shim::check,
+    shim::shim_result,
 };
 
 enum RawStream {}
@@ -43,7 +43,7 @@ impl Stream {
         };
         let mut stream = ptr::null_mut();
         // SAFETY: the shim writes a new stream there when it succeeds.
-        check(unsafe { netdiv_stream_new(index as c_int, &mut stream) })?;
+        shim_result(unsafe { netdiv_stream_new(index as c_int, &mut stream) })?;
         let stream = NonNull::new(stream)
             .ok_or_else(|| Failure::failed("the device returned no stream".into()))?;
         Ok(Self { raw: Some(stream), patience: WaitStrategy::default() })
@@ -54,7 +54,7 @@ impl Stream {
         let mut entered = ptr::null_mut();
         if let Some(stream) = self.raw {
             // SAFETY: the stream is ours; the shim writes a guard there when it succeeds.
-            check(unsafe { netdiv_stream_enter(stream.as_ptr(), &mut entered) })?;
+            shim_result(unsafe { netdiv_stream_enter(stream.as_ptr(), &mut entered) })?;
         }
         Ok(StreamGuard(entered))
     }
@@ -62,7 +62,8 @@ impl Stream {
     /// Sets the stream's mark to the end of its work so far.
     pub(crate) fn mark(&self) -> Result<(), Failure> {
         // SAFETY: the stream is ours.
-        self.raw.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
+        self.raw
+            .map_or(Ok(()), |stream| shim_result(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
     }
 
     /// Waits for the work up to the mark.
@@ -79,14 +80,16 @@ impl DeviceWork for Marked<'_> {
         let mut is_done = true;
         if let Some(stream) = self.0.raw {
             // SAFETY: the stream is ours.
-            check(unsafe { netdiv_stream_is_done(stream.as_ptr(), &mut is_done) })?;
+            shim_result(unsafe { netdiv_stream_is_done(stream.as_ptr(), &mut is_done) })?;
         }
         Ok(is_done)
     }
 
     fn wait(&mut self) -> Result<(), Failure> {
         // SAFETY: the stream is ours.
-        self.0.raw.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_wait(stream.as_ptr()) }))
+        self.0
+            .raw
+            .map_or(Ok(()), |stream| shim_result(unsafe { netdiv_stream_wait(stream.as_ptr()) }))
     }
 }
 

@@ -19,7 +19,7 @@ pub const MAX_SIDE: usize = 65_535;
 
 /// Decoded image: `data` has a byte for red, green and blue of each pixel, row by row.
 #[derive(Debug)]
-pub struct Rgb {
+pub struct RgbImage {
     /// Number of columns.
     pub width: usize,
     /// Number of rows.
@@ -34,7 +34,7 @@ pub struct Rgb {
 /// # Errors
 ///
 /// Fails if the bytes are no JPEG, or if the image is too large.
-pub fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
+pub fn decode(jpeg: &[u8]) -> Result<RgbImage, String> {
     let options = DecoderOptions::default()
         .set_max_width(MAX_SIDE)
         .set_max_height(MAX_SIDE)
@@ -49,7 +49,7 @@ pub fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     if width == 0 || height == 0 || data.len() != width * height * 3 {
         return Err(format!("not a colour or grey JPEG: {width} x {height}, {} bytes", data.len()));
     }
-    Ok(Rgb { width, height, data })
+    Ok(RgbImage { width, height, data })
 }
 
 /// Checks the number of pixels.
@@ -71,7 +71,7 @@ pub fn check_size(width: usize, height: usize) -> Result<(), String> {
 /// # Errors
 ///
 /// Fails if the result has too many pixels.
-pub fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
+pub fn resize_short_side(image: RgbImage, short: usize) -> Result<RgbImage, String> {
     let (width, height) = if image.width <= image.height {
         (short, short * image.height / image.width)
     } else {
@@ -92,7 +92,7 @@ pub fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
         .map_err(|error| failed(&error))?;
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
     Resizer::new().resize_typed(&from, &mut to, &options).map_err(|error| failed(&error))?;
-    Ok(Rgb { width, height, data })
+    Ok(RgbImage { width, height, data })
 }
 
 /// Copies the middle of an image, as torchvision defines it (half a pixel is rounded to even). `to`
@@ -101,7 +101,12 @@ pub fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
 /// # Errors
 ///
 /// Fails if the image is smaller than that.
-pub fn centre_crop(image: &Rgb, height: usize, width: usize, to: &mut [u8]) -> Result<(), String> {
+pub fn centre_crop(
+    image: &RgbImage,
+    height: usize,
+    width: usize,
+    to: &mut [u8],
+) -> Result<(), String> {
     if image.width < width || image.height < height {
         return Err(format!(
             "the image has {} x {} pixels, but the model requires {width} x {height}",
@@ -120,7 +125,7 @@ pub fn centre_crop(image: &Rgb, height: usize, width: usize, to: &mut [u8]) -> R
 /// Resizes an image to exactly this height and width. Interpolates between two pixels on each axis,
 /// without antialiasing, and rounds to whole numbers. Equals OpenCV's `INTER_LINEAR`, which
 /// `pre_process_openimages_retinanet` of the reference uses. `to` has height × width × 3 bytes.
-pub fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
+pub fn stretch(image: &RgbImage, height: usize, width: usize, to: &mut [u8]) {
     let columns: Vec<_> = (0..width).map(|x| Tap::new(x, image.width, width)).collect();
     for (y, row) in to.chunks_exact_mut(width * 3).take(height).enumerate() {
         let tap = Tap::new(y, image.height, height);
@@ -163,7 +168,7 @@ mod tests {
     fn the_middle_is_found_as_torchvision_finds_it() {
         // 5 columns to 2: 1.5 is rounded to the even 2; 7 rows to 2: 2.5 is rounded to 2.
         let data = (0..5 * 7 * 3).map(|n| n as u8).collect();
-        let image = Rgb { width: 5, height: 7, data };
+        let image = RgbImage { width: 5, height: 7, data };
         let mut crop = [0; 12];
         centre_crop(&image, 2, 2, &mut crop).unwrap();
         let start = (2 * 5 + 2) * 3;
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn stretching_mixes_neighbours_and_holds_edges() {
-        let image = Rgb { width: 2, height: 1, data: vec![0, 0, 0, 100, 100, 100] };
+        let image = RgbImage { width: 2, height: 1, data: vec![0, 0, 0, 100, 100, 100] };
         let mut to = [0; 12];
         stretch(&image, 1, 4, &mut to);
         assert_eq!(to, [0, 0, 0, 25, 25, 25, 75, 75, 75, 100, 100, 100]);
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_thread_of_pixels_is_not_blown_up() {
-        let image = Rgb { width: 1, height: 16_384, data: vec![0; 16_384 * 3] };
+        let image = RgbImage { width: 1, height: 16_384, data: vec![0; 16_384 * 3] };
         let error = resize_short_side(image, 256).unwrap_err();
         assert!(error.contains("256 x 4194304 pixels are more than"), "{error}");
         assert!(check_size(1 << 20, 1 << 20).is_err() && check_size(8192, 8192).is_ok());

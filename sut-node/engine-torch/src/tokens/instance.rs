@@ -11,7 +11,11 @@ use super::{
     sample::{Sample, Search},
     schedule::{self, Rows, Schedule},
 };
-use crate::{failure::Failure, shim::InferenceMode, stream::Stream, threads};
+use crate::{
+    failure::Failure,
+    shim::{InferenceMode, set_threads},
+    stream::Stream,
+};
 
 /// Event of a step: the new ids of one sample.
 struct SampleEvent {
@@ -71,7 +75,7 @@ impl<'a> TokenInstance<'a> {
     /// CPU only the shortest and the longest for each number of rows. The first runs profile and
     /// optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
-        threads::prepare(self.model.threads);
+        set_threads(self.model.threads);
         let _mode = InferenceMode::enter();
         let _entered = self.computer.stream.enter()?;
         let (limits, longest) = (&self.model.limits, self.model.room());
@@ -166,7 +170,7 @@ impl<'a> TokenInstance<'a> {
     /// Computes a step, and writes its events. Returns the number of events. After an error no
     /// sample is in flight any more.
     pub(crate) fn step(&mut self, events: &mut [abi::TokenEvent]) -> Result<u32, Failure> {
-        threads::prepare(self.model.threads);
+        set_threads(self.model.threads);
         let _mode = InferenceMode::enter();
         let outcome = self.computer.stream.enter().and_then(|_entered| {
             // Other errors may follow from the loss of the device.
