@@ -18,7 +18,6 @@ mod prompts;
 mod sample;
 mod sample_file;
 mod synthetic;
-mod synthetic_ids;
 mod verified;
 
 pub use error::DatasetError;

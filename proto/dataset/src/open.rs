@@ -13,8 +13,7 @@ use crate::{
     npy::{Array, Npy},
     sample::Dataset,
     sample_file::SampleFile,
-    synthetic::Synthetic,
-    synthetic_ids::SyntheticIds,
+    synthetic::{Synthetic, SyntheticIds},
     verified::VerifiedDataset,
 };
 

@@ -8,17 +8,14 @@
 //! - `scaling.rs`: cost per sample over nodes, connections and samples
 //! - `tokens/`: outputs of tokens
 //! - `python.rs`: engines in Python
-//! - `compare.rs`: two builds compared, by rounds (`round.rs`) of the same figures
+//! - `compare.rs`: two builds compared, by rounds of the same figures
 
 mod compare;
-mod cores;
 mod figures;
-mod loadgen_alone;
 mod meter;
 mod python;
 mod qdl;
 mod raw;
-mod round;
 mod scaling;
 mod sections;
 mod server;
@@ -40,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("serve-raw") => return raw::serve(&server::announced()?),
         Some("serve-stock") => return stock::serve(server::announced()?),
         Some("serve-completions") => return tokens::completions::serve(&args[1..]),
-        Some("round") => return round::print(),
+        Some("round") => return compare::print_round(),
         Some("compare") => return compare::print(&args[1..]),
         _ => {}
     }

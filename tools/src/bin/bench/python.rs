@@ -202,7 +202,7 @@ fn tokens(engines: &EngineFiles, runs: usize) -> Result<String, Box<dyn Error>> 
         let node = engines.node("tokens.py", &[("TOKENS", TOKENS.to_string())])?;
         let mut settings = Settings::new(vec![node.address.clone()]);
         settings.tokens = AnswerTokens::Counted;
-        let prompts = crate::tokens::prompts::prompts(16);
+        let prompts = crate::tokens::runs::prompts(16);
         let (cost, outputs) = qdl::send_for(TIME, &Meter::of([node.id()]), settings, &prompts)?;
         steps.push((outputs * TOKENS) as f64 / cost.seconds);
         let own = engines.node("tokens.py", &[("TOKENS", FEW.to_string())])?;

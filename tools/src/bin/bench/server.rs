@@ -1,4 +1,5 @@
-//! This program in another process, as the peer of a contender (see `transports.rs`).
+//! This program in another process, as the peer of a contender (see `transports.rs`); LoadGen without a
+//! network, in a separate process.
 
 use std::{
     env,
@@ -7,6 +8,9 @@ use std::{
     net::TcpListener,
     process::{Child, Command, Stdio},
 };
+
+use e2e::process::program;
+use serde_json::Value;
 
 /// A running server. Dropping the value stops it.
 pub struct Server {
@@ -41,4 +45,23 @@ pub fn announced() -> io::Result<TcpListener> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
     Ok(listener)
+}
+
+/// Runs `loadgen-alone` with a scenario, `rate` samples per second and `ms` milliseconds, and
+/// returns the JSON that it prints. `schedule` contains its further arguments, from TTFT_US on. If
+/// it is empty, the system under test responds at once.
+pub fn loadgen_alone(
+    scenario: &str,
+    rate: u64,
+    ms: u64,
+    schedule: &[u64],
+) -> Result<Value, Box<dyn Error>> {
+    let mut alone = Command::new(program("loadgen-alone"));
+    alone.arg(scenario).args([rate, ms].iter().chain(schedule).map(u64::to_string));
+    let output = alone.output()?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("loadgen-alone failed: {}: {why}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::{
     figures::{median, spread},
-    loadgen_alone::loadgen_alone,
     meter::Meter,
     qdl,
+    server::loadgen_alone,
 };
 
 /// A row of the table: label, scenario, bytes per sample, requested samples per second, and true if

@@ -9,17 +9,18 @@
 //! which LoadGen counts. With the last value, prompts of that length and the tokens pass through a
 //! plain TCP connection.
 
-mod null_system;
 mod scheduled_system;
 mod socket_system;
 
-use std::{env, error::Error};
+use std::{env, error::Error, sync::OnceLock};
 
 use loadgen_node::official_log::{DetailLog, latencies};
-use loadgen_sys::{LogSettings, Mode, Scenario, SystemUnderTest, TestSettings, start_test};
+use loadgen_sys::{
+    Abort, LogSettings, Mode, QuerySampleLibrary, Samples, Scenario, SystemUnderTest, TestSettings,
+    complete, start_test,
+};
 
 use crate::{
-    null_system::NullSystem,
     scheduled_system::{LoadGen, Schedule, ScheduledSystem},
     socket_system::SocketSystem,
 };
@@ -71,3 +72,59 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 const USAGE: &str = "usage: loadgen-alone offline SAMPLES_PER_SECOND MILLISECONDS, or \
                      loadgen-alone server SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]";
+
+/// System that responds at once, and a data set of empty samples.
+#[derive(Default)]
+struct NullSystem {
+    resident_at_first_query: OnceLock<u64>,
+}
+
+impl NullSystem {
+    /// Returns the peak resident memory when the first query was issued, in bytes; `None` if
+    /// another system received the queries.
+    fn resident_at_first_query(&self) -> Option<u64> {
+        self.resident_at_first_query.get().copied()
+    }
+}
+
+impl SystemUnderTest for NullSystem {
+    fn name(&self) -> Result<String, Abort> {
+        Ok("nothing".into())
+    }
+
+    fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
+        self.resident_at_first_query.get_or_init(|| loadgen_node::process().peak_resident_bytes);
+        complete(samples.map(|sample| (sample.response_id, &b"nothing."[..])));
+        Ok(())
+    }
+
+    fn flush_queries(&self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
+}
+
+impl QuerySampleLibrary for NullSystem {
+    fn name(&self) -> String {
+        "nothing".into()
+    }
+
+    fn total_sample_count(&self) -> usize {
+        1024
+    }
+
+    fn performance_sample_count(&self) -> usize {
+        1024
+    }
+
+    fn load_samples(&self, _: &[usize]) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn unload_samples(&self, _: &[usize]) -> Result<(), Abort> {
+        Ok(())
+    }
+}

@@ -58,8 +58,8 @@ pub fn inject(
     };
     match plan.fault {
         Fault::None => {}
-        Fault::FloodingClient => return Some(OtherClient::floods(&node.address, plan.transport)),
-        Fault::SilentClients => return Some(OtherClient::says_nothing(&node.address)),
+        Fault::FloodingClient => return Some(OtherClient::flooding(&node.address, plan.transport)),
+        Fault::SilentClients => return Some(OtherClient::silent(&node.address)),
         Fault::SlowWire => wire(Faults {
             delay: Duration::from_millis(5),
             jitter: Duration::from_millis(5),
@@ -109,11 +109,11 @@ pub struct OtherClient {
 }
 
 impl OtherClient {
-    fn floods(address: &str, transport: &str) -> Self {
+    fn flooding(address: &str, transport: &str) -> Self {
         Self { _floods: Some(flood(address, transport)), ..Self::default() }
     }
 
-    fn says_nothing(address: &str) -> Self {
+    fn silent(address: &str) -> Self {
         let silent = (0..SILENT).filter_map(|_| TcpStream::connect(address).ok()).collect();
         Self { _silent: silent, ..Self::default() }
     }

@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::json;
 
-use super::prompts::{PROMPT, VOCABULARY, ids};
+use super::runs::{PROMPT, VOCABULARY, ids};
 use crate::server::announced;
 
 const HEAD: &[u8] =

@@ -12,10 +12,7 @@ use netdiv_transport::{Connection, Options};
 use tokio::{runtime::Builder, sync::mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{
-    prompts::prompts,
-    runs::{FIRST_US, OUTPUT},
-};
+use super::runs::{FIRST_US, OUTPUT, prompts};
 use crate::{
     figures::{median, spread},
     meter::{Cost, Meter},

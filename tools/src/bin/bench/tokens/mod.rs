@@ -5,6 +5,5 @@ pub mod completions;
 pub mod every_token;
 pub mod offline;
 pub mod peak;
-pub mod prompts;
-mod runs;
+pub mod runs;
 pub mod served;

@@ -4,10 +4,7 @@ use std::error::Error;
 
 use e2e::SutNode;
 
-use super::{
-    prompts::PROMPT,
-    runs::{self, OUTPUT, TokenFigures},
-};
+use super::runs::{self, OUTPUT, PROMPT, TokenFigures};
 use crate::figures::{median, spread};
 
 /// Label of the row.

@@ -1,13 +1,17 @@
 //! Two nodes with the engine `tokens` and the LoadGen node, and LoadGen alone with a system on the
-//! same schedule.
+//! same schedule; prompts as samples.
 
 use std::error::Error;
 
+use bytes::Bytes;
 use e2e::{LoadGen, SutNode};
+use netdiv_contract::{
+    layout::{self, DataType, TensorView},
+    tokens,
+};
 use serde_json::Value;
 
-use super::prompts::{PROMPT, prompts};
-use crate::loadgen_alone::loadgen_alone;
+use crate::server::loadgen_alone;
 
 /// Number of tokens of an output.
 pub const OUTPUT: u64 = 256;
@@ -116,4 +120,25 @@ pub fn alone(system: BaselineSystem, rate: u64, ms: u64) -> Result<(Times, bool)
     let line = loadgen_alone("server", rate, ms, schedule)?;
     let times = Times::read(&line["latency_ns"]);
     Ok((times.ok_or("LoadGen alone reported no token latencies")?, line["verdict"] == "VALID"))
+}
+
+/// Number of tokens of a prompt.
+pub const PROMPT: usize = 1024;
+
+/// Number of token ids: one more than the largest id.
+pub const VOCABULARY: usize = 32_000;
+
+/// Returns the ids of a prompt, different for each prompt.
+pub fn ids(number: usize) -> Vec<i32> {
+    (0..PROMPT).map(|place| ((number * 7919 + place * 31) % VOCABULARY) as i32).collect()
+}
+
+/// Returns this number of prompts.
+pub fn prompts(count: usize) -> Vec<Bytes> {
+    let prompt = |number| {
+        let ids = tokens::to_bytes(&ids(number));
+        let tensor = TensorView { data_type: DataType::Int32, shape: vec![PROMPT], data: &ids };
+        layout::pack(&[tensor])
+    };
+    (0..count).map(prompt).collect()
 }

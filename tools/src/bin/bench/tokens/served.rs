@@ -3,7 +3,7 @@
 
 use std::{
     error::Error,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -11,14 +11,11 @@ use std::{
 
 use e2e::{SutNode, process::program};
 use netdiv_qdl::{AnswerTokens, Settings};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
-use super::{
-    prompts::{PROMPT, VOCABULARY, prompts},
-    runs::OUTPUT,
-};
+use super::runs::{OUTPUT, PROMPT, VOCABULARY, prompts};
 use crate::{
-    cores::{CoreShare, started_on},
     figures::{median, spread},
     meter::Meter,
     qdl,
@@ -122,4 +119,34 @@ fn aiohttp(python: &Path, url: &str) -> Result<f64, Box<dyn Error>> {
         line[key].as_f64().ok_or_else(|| format!("the output of {script} has no {key}"))
     };
     Ok(number("streams")? / number("cpu_seconds")?)
+}
+
+/// Share of the cores on which a process runs.
+#[derive(Clone, Copy)]
+enum CoreShare {
+    /// The measured process, on one core.
+    Own,
+    /// Peer of the measured process, on all other cores, or on the same core if there is no other.
+    Others,
+}
+
+/// Calls `start` with the affinity of this role. Threads and processes that it starts keep the
+/// affinity.
+fn started_on<T>(share: CoreShare, start: impl FnOnce() -> T) -> io::Result<T> {
+    let all = sched_getaffinity(None)?;
+    let allowed = |core: &usize| all.is_set(*core);
+    let mut cores = (0..CpuSet::MAX_CPU).filter(allowed);
+    let own = cores.next().unwrap_or_default();
+    let mut chosen = CpuSet::new();
+    match share {
+        CoreShare::Own => chosen.set(own),
+        CoreShare::Others => {
+            cores.chain((all.count() == 1).then_some(own)).for_each(|core| chosen.set(core))
+        }
+    }
+    sched_setaffinity(None, &chosen)?;
+    // Threads and processes inherit the affinity.
+    let started = start();
+    sched_setaffinity(None, &all)?;
+    Ok(started)
 }
