@@ -7,6 +7,7 @@ use netdiv_transport::{Http2Close, OpenError};
 
 /// Error that prevents a run from starting.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ConnectError {
     /// The list of nodes is empty.
     #[error("no nodes; give --nodes HOST:PORT,…")]
@@ -25,97 +26,48 @@ pub enum ConnectError {
         "node {node} runs the engine {engine}, whose responses are not made of tokens. Token latencies need an engine for \
          language models; --setting use_token_latencies=false runs without them, as an experiment"
     )]
-    NoTokens {
-        /// Name of the node.
-        node: String,
-        /// Engine of the node.
-        engine: String,
-    },
+    NoTokens { node: String, engine: String },
     /// No node answers at the address.
     #[error(
         "no node answers at {address}: {why}; start sut-node there, open its port, or raise --connect-timeout if it is still loading"
     )]
-    Unreachable {
-        /// Address at which a node was expected.
-        address: String,
-        /// Error of the transport.
-        why: String,
-    },
+    Unreachable { address: String, why: String },
     /// An HTTP/2 peer ended the call or its connection, with a code.
     #[error("no SUT node answers at {address}: {close}")]
-    Closed {
-        /// Address at which a node was expected.
-        address: String,
-        /// Code with which the peer ended the call or connection.
-        close: Http2Close,
-    },
+    Closed { address: String, close: Http2Close },
     /// The peer accepts the connection but sends no answer.
     #[error(
         "{address} accepts connections but has not answered for {} s; if the node is slow or still loading its model, raise \
          {option}",
         waited.as_secs_f64()
     )]
-    Silent {
-        /// Address at which a node was expected.
-        address: String,
-        /// Time without an answer.
-        waited: Duration,
-        /// Option that limits this time.
-        option: &'static str,
-    },
+    Silent { address: String, waited: Duration, option: &'static str },
     /// The node uses another version of the wire contract.
     #[error(
         "the node at {address} speaks version {theirs} of the wire contract, this program version {}; \
          install the same release on both",
         PROTOCOL_VERSION
     )]
-    WrongVersion {
-        /// Address at which a node was expected.
-        address: String,
-        /// Version that the node uses.
-        theirs: u32,
-    },
+    WrongVersion { address: String, theirs: u32 },
     /// The peer that answered is not a SUT node.
     #[error("the server at {address} is not a SUT node: {why}")]
-    NotANode {
-        /// Address at which a node was expected.
-        address: String,
-        /// Reason why the answer is not an answer of a SUT node.
-        why: String,
-    },
+    NotANode { address: String, why: String },
     /// The node sends an invalid description.
     #[error(
         "node {node} at {address} sends an invalid description: {why}; check its settings, or install this release there"
     )]
-    InvalidDescription {
-        /// Name of the node.
-        node: String,
-        /// Address at which a node was expected.
-        address: String,
-        /// Fault of the description.
-        why: String,
-    },
+    InvalidDescription { node: String, address: String, why: String },
     /// Two nodes have the same name (rules, section 6.2.1).
     #[error("{first} and {second} are both called `{name}`; give each node its own --name")]
-    DuplicateName {
-        /// Name of both nodes.
-        name: String,
-        /// Address of the first node.
-        first: String,
-        /// Address of the second node.
-        second: String,
-    },
+    DuplicateName { name: String, first: String, second: String },
     /// Several connections to one address reach different nodes.
     #[error(
         "connections to {address} reach different nodes: the first one `{first}`, another one `{other}`, with a different \
          {what}. A load balancer, or a name with several addresses, is in between: give each node its own address"
     )]
     SeveralNodes {
-        /// Address at which a node was expected.
         address: String,
-        /// Name of the node that the first connection reaches.
         first: String,
-        /// Name of the node that another connection reaches.
         other: String,
         /// Name of the fact in which the two nodes differ, such as `model`.
         what: &'static str,
@@ -125,45 +77,21 @@ pub enum ConnectError {
         "the nodes do not serve the same model: {first} has {theirs}, {second} has {ours}; \
          start them with the same model file"
     )]
-    DifferentModel {
-        /// Name of the first node.
-        first: String,
-        /// Model of the first node.
-        theirs: String,
-        /// Name of the second node.
-        second: String,
-        /// Model of the second node.
-        ours: String,
-    },
+    DifferentModel { first: String, theirs: String, second: String, ours: String },
     /// The node's model expects samples of another layout than the data set holds.
     #[error(
         "node {node} takes {want}, the data set holds {have}; choose the data set of its model"
     )]
-    OtherLayout {
-        /// Name of the node.
-        node: String,
-        /// Layout that the node expects.
-        want: String,
-        /// Layout of the samples in the data set.
-        have: String,
-    },
+    OtherLayout { node: String, want: String, have: String },
     /// The node does not decode the selected encoding.
     #[error("node {node} does not decode {encoding}; it accepts {accepted}")]
-    EncodingRefused {
-        /// Name of the node.
-        node: String,
-        /// Selected encoding.
-        encoding: &'static str,
-        /// Encodings that the node accepts.
-        accepted: String,
-    },
+    EncodingRefused { node: String, encoding: &'static str, accepted: String },
     /// A sample is longer than the maximum that the node accepts.
     #[error(
         "the longest sample has {bytes} bytes, but node {node} accepts at most {limit}; \
          raise --max-payload-bytes there"
     )]
     SampleTooLong {
-        /// Name of the node.
         node: String,
         /// Length of the longest sample, in bytes.
         bytes: u64,
@@ -172,50 +100,24 @@ pub enum ConnectError {
     },
     /// The node already has its maximum number of connections or streams.
     #[error("{address} has no room: {why}; stop another of its clients, or raise the limit there")]
-    Full {
-        /// Address at which a node was expected.
-        address: String,
-        /// Error that the node reports.
-        why: String,
-    },
+    Full { address: String, why: String },
     /// The run needs more connections than the node accepts.
     #[error(
         "--connections asks for {asked} connections to each node, but node {node} accepts {limit}; ask for fewer, or raise \
          --max-connections there"
     )]
-    TooManyConnections {
-        /// Name of the node.
-        node: String,
-        /// Number of connections that the run needs.
-        asked: usize,
-        /// Maximum that the node accepts.
-        limit: u32,
-    },
+    TooManyConnections { node: String, asked: usize, limit: u32 },
     /// The run needs more streams on a connection than the node accepts.
     #[error(
         "--streams asks for {asked} streams on each connection, but node {node} accepts {limit}; ask for fewer, or for more \
          --connections"
     )]
-    TooManyStreams {
-        /// Name of the node.
-        node: String,
-        /// Number of streams that the run needs.
-        asked: usize,
-        /// Maximum that the node accepts.
-        limit: u32,
-    },
+    TooManyStreams { node: String, asked: usize, limit: u32 },
     /// The run needs more streams over all connections than the node accepts.
     #[error(
         "--connections and --streams ask for {asked} streams to each node, but node {node} accepts {limit}; ask for fewer"
     )]
-    TooManyStreamsInAll {
-        /// Name of the node.
-        node: String,
-        /// Number of streams that the run needs.
-        asked: usize,
-        /// Maximum that the node accepts.
-        limit: u32,
-    },
+    TooManyStreamsInAll { node: String, asked: usize, limit: u32 },
     /// A thread or socket could not be created on this machine.
     #[error("cannot start the network threads: {0}")]
     Local(String),

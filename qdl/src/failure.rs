@@ -4,13 +4,12 @@ use std::time::Duration;
 
 /// Failure of a run. Only the first failure of a run is reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Failure {
     /// The connection broke, or the node closed it.
     #[error("lost node {node}: {why}. The process or the network failed; see that node's log")]
     NodeLost {
-        /// Name of the node.
         node: String,
-        /// Error of the transport.
         why: String,
         /// Set if the node is gone; false if it is still there but sent data that cannot be read.
         gone: bool,
@@ -21,112 +20,62 @@ pub enum Failure {
          too short",
         waited.as_secs_f64()
     )]
-    NoAnswer {
-        /// Name of the node.
-        node: String,
-        /// Time limit that elapsed.
-        waited: Duration,
-    },
+    NoAnswer { node: String, waited: Duration },
     /// A sample has no response, although its node answers other samples.
     #[error(
         "node {node} has not answered one of its samples for {} s, while it answers others. It has lost the sample, or \
          --sample-deadline is too short",
         waited.as_secs_f64()
     )]
-    Overdue {
-        /// Name of the node.
-        node: String,
-        /// Time limit that elapsed.
-        waited: Duration,
-    },
+    Overdue { node: String, waited: Duration },
     /// A node was lost while it sent a response, so its samples must not go to another node.
     #[error(
         "{why}. Node {node} was in the middle of an answer, so its samples cannot go to another node"
     )]
-    CutAnswer {
-        /// Name of the node.
-        node: String,
-        /// Failure by which the node was lost.
-        why: String,
-    },
+    CutAnswer { node: String, why: String },
     /// A node was lost after the first token of a sample. LoadGen must not receive that token
     /// twice.
     #[error(
         "{why}. LoadGen has the first token of a sample that node {node} has not finished, so the sample cannot go to \
          another node"
     )]
-    CutAfterFirst {
-        /// Name of the node.
-        node: String,
-        /// Failure by which the node was lost.
-        why: String,
-    },
+    CutAfterFirst { node: String, why: String },
     /// A node sent two first tokens for one sample.
     #[error(
         "node {node} sent a second first token for one sample. Its engine or its release is faulty; see that node's log"
     )]
-    SecondFirst {
-        /// Name of the node.
-        node: String,
-    },
+    SecondFirst { node: String },
     /// A node answered a sample without its first token, which was due.
     #[error(
         "node {node} answered a sample without its first token. Its engine does not send first tokens, or its release is too old"
     )]
-    MissingFirst {
-        /// Name of the node.
-        node: String,
-    },
+    MissingFirst { node: String },
     /// A node sent a first token that was not due.
     #[error(
         "node {node} sent a first token that was not requested. Its release is faulty; install this release there"
     )]
-    UnaskedFirst {
-        /// Name of the node.
-        node: String,
-    },
+    UnaskedFirst { node: String },
     /// A message was changed in transit.
     #[error(
         "data was corrupted between this machine and node {node}: {why}. Check the adapters, switches and memory on \
          the path"
     )]
-    Corrupted {
-        /// Name of the node.
-        node: String,
-        /// Description of the damage.
-        why: String,
-    },
+    Corrupted { node: String, why: String },
     /// The node cannot read a sample.
     #[error("node {node} refuses a sample: {why}")]
-    BadSample {
-        /// Name of the node.
-        node: String,
-        /// Error that the node reports.
-        why: String,
-    },
+    BadSample { node: String, why: String },
     /// The node's engine failed.
     #[error("the engine of node {node} failed: {why}")]
-    EngineFailed {
-        /// Name of the node.
-        node: String,
-        /// Error that the node reports.
-        why: String,
-    },
+    EngineFailed { node: String, why: String },
     /// A response is invalid.
     #[error("node {node} sent a response that cannot be read: {why}")]
-    BadResponse {
-        /// Name of the node.
-        node: String,
-        /// Fault of the response.
-        why: String,
-    },
+    BadResponse { node: String, why: String },
     /// An output contradicts its node's description.
     #[error(
         "node {node} sent an output that contradicts its description: {why}. Correct the description of the model there, or \
          its engine"
     )]
     BrokenAnnouncement {
-        /// Name of the node.
         node: String,
         /// Contradiction, with the announced value.
         why: String,
@@ -136,7 +85,6 @@ pub enum Failure {
     NoName {
         /// Name of the node at the start of the run.
         node: String,
-        /// Error of the call.
         why: String,
     },
     /// A node has a different name than at the start of the run.
@@ -144,7 +92,6 @@ pub enum Failure {
     Renamed {
         /// Name at the start of the run.
         node: String,
-        /// Current name.
         now: String,
     },
     /// A node describes itself differently than at the start of the run.
@@ -152,37 +99,19 @@ pub enum Failure {
         "node {node} has a different {what} than at the start; it was restarted or replaced during the run"
     )]
     Replaced {
-        /// Name of the node.
         node: String,
         /// Name of the fact that changed, such as `model`.
         what: &'static str,
     },
     /// A node did not acknowledge the end of a series.
     #[error("node {node} did not acknowledge the end of the queries: {why}")]
-    NoFlush {
-        /// Name of the node.
-        node: String,
-        /// Error of the call.
-        why: String,
-    },
+    NoFlush { node: String, why: String },
     /// The node's count of received samples differs from the number of samples sent to it.
     #[error("node {node} received {received} samples, but {sent} were sent to it")]
-    Miscounted {
-        /// Name of the node.
-        node: String,
-        /// Number of samples sent to the node.
-        sent: u64,
-        /// Number of samples that the node reports as received.
-        received: u64,
-    },
+    Miscounted { node: String, sent: u64, received: u64 },
     /// A node did not send its digests.
     #[error("node {node} did not send its digests: {why}")]
-    NoDigests {
-        /// Name of the node.
-        node: String,
-        /// Error of the call.
-        why: String,
-    },
+    NoDigests { node: String, why: String },
     /// LoadGen issued a sample that the QSL has not loaded.
     #[error("sample {0} was issued but is not loaded; this is a bug in netdiv")]
     NotLoaded(usize),

@@ -6,23 +6,14 @@ use netdiv_node_common::resources::memory::TooLittleMemory;
 
 /// Error of a data set.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum DatasetError {
     /// The file or folder cannot be read.
     #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file or folder.
-        path: PathBuf,
-        /// Error that the system reported.
-        error: std::io::Error,
-    },
+    Unreadable { path: PathBuf, error: std::io::Error },
     /// The file is not a usable array.
     #[error("{path}: {why}")]
-    BadArray {
-        /// Name or path of the file.
-        path: String,
-        /// Reason.
-        why: String,
-    },
+    BadArray { path: String, why: String },
     /// The data set has no sample.
     #[error("{} contains no sample", .0.display())]
     Empty(PathBuf),
@@ -31,36 +22,17 @@ pub enum DatasetError {
     NotAFile(PathBuf),
     /// A file has changed since the data set was opened.
     #[error("{} has changed since the data set was opened: {why}. Do not write to a data set that is in use", path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-        /// Reason.
-        why: String,
-    },
+    Changed { path: PathBuf, why: String },
     /// The manifest of a prepared data set is invalid or unsupported.
     #[error("{}: {why}. Prepare the data set again (deploy/data), or remove that file", path.display())]
-    BadManifest {
-        /// The manifest.
-        path: PathBuf,
-        /// Reason.
-        why: String,
-    },
+    BadManifest { path: PathBuf, why: String },
     /// A sample differs from the prepared sample.
     #[error("sample {index} ({name}) is not the one in {}: prepare the data set again (deploy/data)", manifest.display())]
-    SampleDiffers {
-        /// Index of the sample.
-        index: usize,
-        /// Name of the sample.
-        name: String,
-        /// The manifest.
-        manifest: PathBuf,
-    },
+    SampleDiffers { index: usize, name: String, manifest: PathBuf },
     /// A sample does not fit in memory.
     #[error("{name}, sample {index}: {error}")]
     TooLarge {
-        /// Name of the data set.
         name: String,
-        /// Index of the sample.
         index: usize,
         /// Required and available memory.
         error: TooLittleMemory,

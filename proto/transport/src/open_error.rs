@@ -24,31 +24,21 @@ pub(crate) fn peer_reason(reason: &[u8]) -> String {
 
 /// Error of opening a connection.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpenError {
     /// The text is not an address.
     #[error("`{address}` is not an address of the form HOST:PORT: {why}")]
     BadAddress {
         /// Text that is not an address.
         address: String,
-        /// Fault of the text.
         why: String,
     },
     /// No node answers at the address, or not yet.
     #[error("no node answers at {address}: {why}")]
-    Unreachable {
-        /// Address of the node.
-        address: String,
-        /// Error of the transport.
-        why: String,
-    },
+    Unreachable { address: String, why: String },
     /// A peer answers, but the client or the peer could not authenticate the other.
     #[error("authentication between {address} and this program failed: {why}")]
-    Untrusted {
-        /// Address of the node.
-        address: String,
-        /// Reason of the failure.
-        why: String,
-    },
+    Untrusted { address: String, why: String },
     /// This machine cannot open a socket, and waiting does not change that.
     #[error("cannot open a socket: {0}")]
     Local(String),

@@ -6,15 +6,11 @@ use crate::abi::{ABI, ENTRY};
 
 /// An error of a plug-in, or of loading it.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PluginError {
     /// The file is missing, is not a library, or lacks a symbol.
     #[error("cannot load {}: {why}", path.display())]
-    Unloadable {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the system.
-        why: String,
-    },
+    Unloadable { path: PathBuf, why: String },
     /// The library is not a plug-in.
     #[error(
         "{} is not an engine plug-in: it does not export {}",
@@ -24,19 +20,12 @@ pub enum PluginError {
     /// The plug-in has a version of the ABI that this node does not accept.
     #[error("{} has the plug-in ABI {theirs}, but this node has {}; rebuild the {}", path.display(), ABI,
         if *theirs < ABI { "plug-in" } else { "node" })]
-    Abi {
-        /// Path of the file.
-        path: PathBuf,
-        /// Version of the ABI in the plug-in.
-        theirs: u32,
-    },
+    Abi { path: PathBuf, theirs: u32 },
     /// The node accepts the plug-in's version of the ABI, but a struct has another size in the
     /// plug-in than in the node.
     #[error("{}: its {what} has {theirs} bytes, but this node's has {ours}; build it with the node's netdiv_engine.h", path.display())]
     Size {
-        /// Path of the file.
         path: PathBuf,
-        /// Name of the struct.
         what: &'static str,
         /// Size in the plug-in, in bytes.
         theirs: u32,
@@ -45,12 +34,7 @@ pub enum PluginError {
     },
     /// The plug-in's table lacks a function, or the exported function returned no table.
     #[error("{}: its `{function}` is null or returns null", path.display())]
-    Missing {
-        /// Path of the file.
-        path: PathBuf,
-        /// Name of the function.
-        function: &'static str,
-    },
+    Missing { path: PathBuf, function: &'static str },
     /// The plug-in does not support language models.
     #[error(
         "the plug-in {0} does not support language models: its `tokens` is null, or its ABI is 1; use another plug-in, or a serving engine \
@@ -65,12 +49,7 @@ pub enum PluginError {
     NoTensors(String),
     /// The plug-in's results for a language model violate `netdiv_engine.h`.
     #[error("the plug-in {plugin} violates netdiv_engine.h: {why}")]
-    Violation {
-        /// Name of the plug-in.
-        plugin: String,
-        /// Description of the violation.
-        why: String,
-    },
+    Violation { plugin: String, why: String },
     /// The model or the device failed.
     #[error("{0}")]
     Failed(String),

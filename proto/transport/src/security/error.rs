@@ -4,23 +4,17 @@ use std::io;
 
 /// Error of certificates, keys or tokens.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SecurityError {
     /// A file cannot be read.
     #[error("cannot read {path}: {error}")]
-    Unreadable {
-        /// Path of the file.
-        path: String,
-        /// Error of the system.
-        error: io::Error,
-    },
+    Unreadable { path: String, error: io::Error },
     /// A file does not have the expected content.
     #[error("{path} holds no {what} in PEM format: {why}")]
     NotPem {
-        /// Path of the file.
         path: String,
         /// Expected content, such as `certificate`.
         what: &'static str,
-        /// Error of the reader.
         why: String,
     },
     /// A client has no authority to verify nodes with.
@@ -31,12 +25,7 @@ pub enum SecurityError {
     HalfAPair,
     /// A certificate, its key or the authority cannot be used.
     #[error("{path} cannot be used: {why}")]
-    Unusable {
-        /// Path of the file.
-        path: String,
-        /// Error of TLS.
-        why: String,
-    },
+    Unusable { path: String, why: String },
     /// The file does not contain a token.
     #[error("{0} holds no token: write one line of at least 16 letters, digits or symbols")]
     BadToken(String),
