@@ -11,8 +11,8 @@
 //!
 //! Reading order, along the life of a query:
 //!
-//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread passes in samples. A sample that arrives alone after
-//!    a pause (`io_threads.rs`) is also sent on that thread.
+//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread passes in samples. A sample that arrives alone
+//!    after a pause (`io_threads.rs`) is also sent on that thread.
 //! 2. `dispatch.rs`, `inbox.rs`: the choice of a lane for each sample. `lane.rs` defines
 //!    connection, stream and lane.
 //! 3. `sender.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,

@@ -230,7 +230,7 @@ impl<L: LoadGen> Qdl<L> {
         reports
     }
 
-    /// Returns a part of the counters of each lane, by its number. [`NodeReport::acknowledged`] is 0.
+    /// Returns a part of each lane's counters, by its number. [`NodeReport::acknowledged`] is 0.
     pub fn read_lanes<T>(&self, part: impl Fn(&NodeReport) -> T) -> Vec<T> {
         self.cluster.lanes.iter().map(|lane| part(&lane.state.lock().report)).collect()
     }

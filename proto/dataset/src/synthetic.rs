@@ -22,8 +22,8 @@ fn parse(description: &str) -> Option<(usize, &str, u64)> {
     (count > 0).then_some((count, size, seed))
 }
 
-/// Returns the generator of a sample. Each sample has its own, so it does not depend on the order of
-/// reading.
+/// Returns the generator of a sample. Each sample has its own, so it does not depend on the order
+/// of reading.
 fn generator(seed: u64, index: usize) -> StdRng {
     StdRng::seed_from_u64(seed ^ (index as u64) << 32)
 }

@@ -122,7 +122,7 @@ fn other(change: impl FnOnce(&mut PeerFacts)) -> Vec<Peer> {
     vec![peer]
 }
 
-/// Returns the findings that requirements and nodes cause, with an expected part of the observation.
+/// Returns the findings that requirements and nodes cause, with a part of the observation.
 fn other_cases() -> [(Id, Report, &'static str); 12] {
     let tree = |end: &str, text: &str| facts(&changed([(end, text)]));
     let with = |change: fn(&mut Needs)| {

@@ -9,8 +9,8 @@
 //! of its streams of samples a *lane*.
 //!
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport
-//! - [`Options`] (`options.rs`): options of the connection, with [`EgressOptions`]: the interface, the
-//!   code point and the congestion control with which a client sends packets
+//! - [`Options`] (`options.rs`): options of the connection, with [`EgressOptions`]: the interface,
+//!   the code point and the congestion control with which a client sends packets
 //! - [`Wait`] (`waiting.rs`): a wait for a node, which is announced if it lasts
 //! - [`discovery`]: converts entries that an operator writes, such as `rack[1-8]`, to addresses of
 //!   nodes

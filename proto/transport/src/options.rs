@@ -1,5 +1,5 @@
-//! Options of a client's connection to a node. Egress options: the network interface, the code point
-//! and the congestion control with which the client sends packets.
+//! Options of a client's connection to a node. Egress options: the network interface, the code
+//! point and the congestion control with which the client sends packets.
 
 use std::{net::SocketAddr, time::Duration};
 

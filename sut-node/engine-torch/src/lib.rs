@@ -6,8 +6,8 @@
 //! - `staging.rs`: memory in which batches are prepared
 //! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: the CUDA streams
 //!   for both; `patience.rs`: waiting for the end of a batch
-//! - `device.rs`: the devices; `shim.rs`: functions in C++ that tch lacks, and settings that are off
-//!   by default
+//! - `device.rs`: the devices; `shim.rs`: functions in C++ that tch lacks, and settings that are
+//!   off by default
 //! - `tokens/`: language models, which have separate functions; `stream.rs`: the CUDA stream of an
 //!   instance of a language model
 

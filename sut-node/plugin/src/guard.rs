@@ -1,5 +1,5 @@
-//! Functions of the table in a plug-in in Rust: reports their errors and panics to the node. Texts that
-//! end with a zero, in arrays of a fixed length.
+//! Functions of the table in a plug-in in Rust: reports their errors and panics to the node. Texts
+//! that end with a zero, in arrays of a fixed length.
 
 use std::{
     ffi::c_char,

@@ -2,11 +2,11 @@
 //!
 //! - `include/netdiv_engine.h` is the contract; a plug-in in C or C++ needs nothing else.
 //! - [`abi`] is the header in Rust. Plug-ins in Rust use it with [`guarded`] and [`write_text`].
-//! - [`Plugin`], [`PluginModel`] and [`PluginInstance`] load a plug-in and make its functions safe to call.
-//!   They own the data that C only points at, and the memory of a batch belongs to the plug-in
-//!   until the batch is finished.
-//! - [`PluginTokenModel`] and [`PluginTokenInstance`] do the same for language models, and check every event of
-//!   the plug-in.
+//! - [`Plugin`], [`PluginModel`] and [`PluginInstance`] load a plug-in and make its functions safe
+//!   to call. They own the data that C only points at, and the memory of a batch belongs to the
+//!   plug-in until the batch is finished.
+//! - [`PluginTokenModel`] and [`PluginTokenInstance`] do the same for language models, and check
+//!   every event of the plug-in.
 //!
 //! The node loads a *model* onto a device once, and opens *instances* of it, each for one engine
 //! thread. An instance runs batches in numbered *slots*. An instance of a language model instead

@@ -1,5 +1,5 @@
-//! A plug-in's table of functions, checked; calls of the functions by the node, with their errors; and
-//! the end of a process whose libraries cannot be cleaned up.
+//! A plug-in's table of functions, checked; calls of the functions by the node, with their errors;
+//! and the end of a process whose libraries cannot be cleaned up.
 
 use std::{
     ffi::{CStr, c_char},

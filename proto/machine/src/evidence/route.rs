@@ -23,7 +23,7 @@ pub fn serving_engine(address: &str) -> ServingEngine {
         ip.is_loopback() || ip.is_unspecified() || local(*peer) == Some(ip)
     };
     // A name may resolve to several machines.
-    let peers = all(address);
+    let peers = addresses(address);
     let elsewhere = peers.iter().find(|peer| !here(peer)).or(peers.first());
     ServingEngine {
         address: address.into(),
@@ -33,10 +33,10 @@ pub fn serving_engine(address: &str) -> ServingEngine {
 }
 
 fn resolved(address: &str) -> Option<SocketAddr> {
-    all(address).first().copied()
+    addresses(address).first().copied()
 }
 
-fn all(address: &str) -> Vec<SocketAddr> {
+fn addresses(address: &str) -> Vec<SocketAddr> {
     let Some((host, port)) = address.rsplit_once(':') else { return Vec::new() };
     let Ok(port) = port.parse::<u16>() else { return Vec::new() };
     // The standard library does not accept a zone, such as %eth0, in brackets.

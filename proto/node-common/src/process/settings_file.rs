@@ -1,5 +1,5 @@
-//! Settings files: the values of keys, as the command line would have them. Their paths are relative
-//! to the file's folder, other paths to the current folder.
+//! Settings files: the values of keys, as the command line would have them. Their paths are
+//! relative to the file's folder, other paths to the current folder.
 
 use std::{
     any::TypeId,
@@ -125,8 +125,8 @@ pub trait Keys: clap::Args + Serialize {
     /// type is `PathBuf`.
     const MIXED: &'static [(&'static str, Replace)] = <Self::All as Keys>::MIXED;
 
-    /// Returns the faults of a file that the settings name and that may have placeholders, too. They
-    /// are reported together with the placeholders of the settings file.
+    /// Returns the faults of a file that the settings name and that may have placeholders, too.
+    /// They are reported together with the placeholders of the settings file.
     fn faults_of_files(&self) -> Option<String> {
         None
     }

@@ -1,5 +1,5 @@
-//! File descriptors, which include connections, and the limit of this process. Remedies for errors of
-//! creating or writing a file.
+//! File descriptors, which include connections, and the limit of this process. Remedies for errors
+//! of creating or writing a file.
 
 use std::{fs::File, io};
 

@@ -64,7 +64,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     read_short_text(path, TEXT_BYTES)
 }
 
-/// Reads the text of a TOML file like [`read_text`]. Fails if it has a date or a time without quotes.
+/// Reads the text of a TOML file like [`read_text`]. Fails on a date or a time without quotes.
 pub fn read_toml(path: &Path) -> io::Result<String> {
     let text = read_text(path)?;
     refuse_dates(&text).map_err(invalid)?;

@@ -1,5 +1,5 @@
-//! Files of the kernel, in /proc and /sys: they are short, and are read anew each time. Control groups
-//! of this process, of both versions.
+//! Files of the kernel, in /proc and /sys: they are short, and are read anew each time. Control
+//! groups of this process, of both versions.
 
 use std::{
     fs,

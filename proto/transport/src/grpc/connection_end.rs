@@ -1,5 +1,5 @@
-//! Reason why a connection ended: its calls only report that the connection is broken. Codes with which
-//! a peer closes an HTTP/2 connection, or ends one call on it.
+//! Reason why a connection ended: its calls only report that the connection is broken. Codes with
+//! which a peer closes an HTTP/2 connection, or ends one call on it.
 
 use std::{
     error::Error,

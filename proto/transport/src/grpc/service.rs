@@ -1,4 +1,4 @@
-//! Node's end of gRPC: the service `netdiv.v1.SutNode`, and the guard of other services on its port.
+//! Node's end of gRPC: the service `netdiv.v1.SutNode`, and the guard of others on its port.
 
 use std::{
     convert::Infallible,

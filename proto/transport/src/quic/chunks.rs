@@ -1,5 +1,5 @@
-//! Chunks of a call over QUIC: a stream of the received chunks, a function that sends chunks, and the
-//! replies to a client's requests.
+//! Chunks of a call over QUIC: a stream of the received chunks, a function that sends chunks, and
+//! the replies to a client's requests.
 
 use std::{
     collections::VecDeque,

@@ -121,8 +121,8 @@ pub(super) fn receive_buffer_bytes(socket: &UdpSocket) -> io::Result<usize> {
     Ok(SockRef::from(socket).recv_buffer_size()? / 2)
 }
 
-/// Logs once that buffers of `given` bytes are smaller than requested. A node calls it when a client
-/// connects over QUIC, because a node without such clients does not need them.
+/// Logs once that buffers of `given` bytes are smaller than requested. A node calls it when a
+/// client connects over QUIC, because a node without such clients does not need them.
 pub(super) fn note_small_buffers(given: usize) {
     static SAID: Once = Once::new();
     if given < SOCKET_BUFFER_BYTES {

@@ -1,4 +1,4 @@
-//! Handle that owns a plug-in's language model: dropping it unloads the model. Settings of the model.
+//! Handle that owns a plug-in's language model, and unloads it when dropped; the model's settings.
 
 use std::{path::PathBuf, ptr::NonNull, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! This program in another process, as the peer of a contender (see `transports.rs`); LoadGen without a
-//! network, in a separate process.
+//! This program in another process, as the peer of a contender (see `transports.rs`); LoadGen
+//! without a network, in a separate process.
 
 use std::{
     env,
