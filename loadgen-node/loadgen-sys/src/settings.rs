@@ -33,23 +33,18 @@ const fn mode_number(mode: Mode) -> i32 {
 
 /// Reason why settings are invalid.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SettingsError {
     /// LoadGen has no such field.
     #[error("LoadGen has no setting `{name}`{meant}")]
     UnknownField {
-        /// Unknown name.
         name: String,
         /// Suggestion of a similar field, as text; may be empty.
         meant: String,
     },
     /// The value does not have the field's type.
     #[error("`{value}` is not a value of LoadGen's setting `{name}`")]
-    WrongType {
-        /// Name of the field.
-        name: String,
-        /// Invalid value.
-        value: String,
-    },
+    WrongType { name: String, value: String },
     /// LoadGen cannot read the file.
     #[error("LoadGen refuses {0}")]
     Config(String),

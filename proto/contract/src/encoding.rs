@@ -41,6 +41,7 @@ pub fn cost(encoded_bytes: usize, decoded_bytes: u64) -> u64 {
 
 /// Failure to encode or decode a payload.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum EncodingError {
     /// The message has an unknown encoding.
     #[error("unknown encoding number {0}")]
@@ -57,20 +58,10 @@ pub enum EncodingError {
     #[error(
         "damaged {encoding} payload ({why}); repeat with --checksums: if they match, the sender is faulty"
     )]
-    Damaged {
-        /// Encoding of the payload.
-        encoding: Encoding,
-        /// Error text of the decoder.
-        why: String,
-    },
+    Damaged { encoding: Encoding, why: String },
     /// The encoder failed.
     #[error("cannot encode with {encoding}: {why}")]
-    Encoder {
-        /// Encoding that failed.
-        encoding: Encoding,
-        /// Error text of the encoder.
-        why: String,
-    },
+    Encoder { encoding: Encoding, why: String },
 }
 
 impl Encoding {

@@ -13,8 +13,7 @@ use netdiv_qdl::Settings;
 use serde_json::json;
 
 use crate::{
-    figures::{median, spread},
-    meter::Meter,
+    meter::{Meter, median, spread},
     qdl,
     tokens::offline,
     with_loadgen::{self, OFFLINE_LONG, OFFLINE_SHORT, SERVER_SLOW},

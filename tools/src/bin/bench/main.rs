@@ -11,7 +11,6 @@
 //! - `compare.rs`: two builds compared, by rounds of the same figures
 
 mod compare;
-mod figures;
 mod meter;
 mod python;
 mod qdl;

@@ -1,5 +1,5 @@
 //! Measures the cost of sending samples, from the first sample to the last response. Opening
-//! connections does not count.
+//! connections does not count. Medians and spreads over the rounds.
 
 use std::{fs, time::Instant};
 
@@ -62,4 +62,18 @@ impl std::ops::AddAssign for Cost {
         self.seconds += other.seconds;
         self.cpu_seconds += other.cpu_seconds;
     }
+}
+
+/// Returns the median.
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Formats the median, minimum and maximum.
+pub fn spread(values: impl IntoIterator<Item = f64> + Clone, digits: usize) -> String {
+    let least = values.clone().into_iter().fold(f64::MAX, f64::min);
+    let most = values.clone().into_iter().fold(f64::MIN, f64::max);
+    format!("{:.digits$} ({least:.digits$} – {most:.digits$})", median(values))
 }

@@ -14,7 +14,10 @@ use e2e::{LoadGen, SutNode, process::program};
 use netdiv_contract::encoding::Encoding;
 use netdiv_qdl::{AnswerTokens, Settings};
 
-use crate::{figures::spread, meter::Meter, qdl};
+use crate::{
+    meter::{Meter, spread},
+    qdl,
+};
 
 pub const NAME: &str = "python";
 

@@ -7,8 +7,7 @@ use e2e::SutNode;
 use netdiv_qdl::Settings;
 
 use crate::{
-    figures::median,
-    meter::{Cost, Meter},
+    meter::{Cost, Meter, median},
     qdl,
 };
 

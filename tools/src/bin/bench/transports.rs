@@ -15,8 +15,7 @@ use netdiv_qdl::{Settings, Transport};
 use netdiv_transport::security::{ClientTls, TlsFiles, make_certificates};
 
 use crate::{
-    figures::{median, spread},
-    meter::Meter,
+    meter::{Meter, median, spread},
     qdl, raw,
     server::Server,
     stock,

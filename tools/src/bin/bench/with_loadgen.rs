@@ -8,8 +8,7 @@ use netdiv_qdl::Settings;
 use serde_json::Value;
 
 use crate::{
-    figures::{median, spread},
-    meter::Meter,
+    meter::{Meter, median, spread},
     qdl,
     server::loadgen_alone,
 };

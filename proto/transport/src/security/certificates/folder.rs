@@ -11,15 +11,11 @@ use netdiv_node_common::resources::remedy;
 
 /// Error of creating certificates.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CertificateError {
     /// The name is not allowed in a certificate.
     #[error("cannot create a certificate for `{name}`: {error}")]
-    Name {
-        /// Name of the host or client.
-        name: String,
-        /// Error of the library.
-        error: rcgen::Error,
-    },
+    Name { name: String, error: rcgen::Error },
     /// Two files would have the same name, or a file would be in another folder.
     #[error(
         "`{0}` is not a valid name for a certificate: write hosts without ports and each name once; `ca` is the authority's"
@@ -33,12 +29,7 @@ pub enum CertificateError {
     Library(#[from] rcgen::Error),
     /// A file could not be written.
     #[error("cannot write {path}: {error}{}", remedy(error))]
-    Write {
-        /// Path of the file.
-        path: String,
-        /// Error of the system.
-        error: io::Error,
-    },
+    Write { path: String, error: io::Error },
     /// The lifetime is out of range.
     #[error("--valid-for must be a minute to ten years (3650d)")]
     ValidFor,

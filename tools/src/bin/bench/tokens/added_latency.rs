@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::runs::{self, BaselineSystem, FIRST_US, FURTHER_US, Times};
-use crate::figures::spread;
+use crate::meter::spread;
 
 const RATE: u64 = 100;
 const MILLISECONDS: u64 = 4000;

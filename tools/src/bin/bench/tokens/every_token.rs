@@ -13,10 +13,7 @@ use tokio::{runtime::Builder, sync::mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::runs::{FIRST_US, OUTPUT, prompts};
-use crate::{
-    figures::{median, spread},
-    meter::{Cost, Meter},
-};
+use crate::meter::{Cost, Meter, median, spread};
 
 /// Microseconds for each further token, so that concurrent outputs keep about the pace of a serving
 /// engine's.

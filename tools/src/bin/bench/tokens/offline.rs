@@ -5,7 +5,7 @@ use std::error::Error;
 use e2e::SutNode;
 
 use super::runs::{self, OUTPUT, PROMPT, TokenFigures};
-use crate::figures::{median, spread};
+use crate::meter::{median, spread};
 
 /// Label of the row.
 pub const LABEL: &str = "Offline, 1,024 tokens in, 256 out";

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::runs::{self, BaselineSystem, OUTPUT};
-use crate::figures::{median, spread};
+use crate::meter::{median, spread};
 
 const MILLISECONDS: u64 = 2000;
 

@@ -16,8 +16,7 @@ use serde_json::Value;
 
 use super::runs::{OUTPUT, PROMPT, VOCABULARY, prompts};
 use crate::{
-    figures::{median, spread},
-    meter::Meter,
+    meter::{Meter, median, spread},
     qdl,
     server::Server,
 };
