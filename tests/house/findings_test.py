@@ -17,7 +17,7 @@ def texts(code):
 class Findings(unittest.TestCase):
     def test_the_judging_code_has_no_text(self):
         files = sorted(JUDGE.glob("*.rs"))
-        self.assertGreater(len(files), 7)
+        self.assertGreater(len(files), 4)
         for file in files:
             self.assertEqual(texts(file.read_text()), [], file.name)
 
