@@ -52,7 +52,7 @@ impl<L: LoadGen> Qdl<L> {
     /// Asks every node for its name over the network, and returns the SUT's name, `"<cluster>
     /// Network SUT [a, b]"` (rules, section 6.2.1). Lost nodes are left out.
     pub fn name(&self) -> Result<String, Failure> {
-        self.run.check()?;
+        self.run.check_failure()?;
         let infos = self.descriptions()?;
         let mut names = Vec::with_capacity(infos.len());
         for (node, now) in infos {
@@ -171,7 +171,7 @@ impl<L: LoadGen> Qdl<L> {
                 // The run has failed, or continues without the node.
                 None => abort.abort(),
             }
-            self.run.check()?;
+            self.run.check_failure()?;
         }
         Ok(answers)
     }

@@ -8,7 +8,6 @@ use std::{task::Waker, time::Instant};
 
 use crate::{event::OrderViolation, slots::SlotTable, window::Window};
 
-/// Sample in flight.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SentSample<T> {
     pub(crate) ticket: T,
@@ -221,7 +220,7 @@ mod tests {
         }
 
         /// Checks that slots, window and deadline cover exactly the samples without a last event.
-        fn check(&mut self) {
+        fn check_invariants(&mut self) {
             assert_eq!(self.table.iter().count(), self.in_flight());
             assert_eq!(self.table.window.has_samples(), self.in_flight() > 0);
             self.table.record_activity(self.now);
@@ -239,7 +238,7 @@ mod tests {
         for step in steps {
             let mut next = path.clone();
             let goes_on = next.take(step);
-            next.check();
+            next.check_invariants();
             if goes_on {
                 try_all(&next, left);
             }

@@ -130,7 +130,7 @@ impl<L: LoadGen> Qdl<L> {
         &self,
         samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,
     ) -> Result<(), Failure> {
-        self.run.check()?;
+        self.run.check_failure()?;
         self.run.add_issued(samples.len() as u64);
         let issued = Instant::now();
         // When queries follow each other quickly, the connections' threads are awake and send

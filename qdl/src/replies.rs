@@ -176,11 +176,11 @@ fn last<L: LoadGen>(
     let is_counted = lane.agreed.tokens != AnswerTokens::Uncounted;
     if is_counted {
         let first = sample.first.map(|(token, _)| token);
-        tokens::check(first, &response, &payload).map_err(bad)?;
+        tokens::check_response(first, &response, &payload).map_err(bad)?;
     }
     let broken = |why| Failure::BrokenAnnouncement { node: lane.node_name.clone(), why };
     let is_cut = match announced {
-        Some(announced) => announced.check(&payload).map_err(broken)?,
+        Some(announced) => announced.check_output(&payload).map_err(broken)?,
         None => None,
     };
     if is_counted {

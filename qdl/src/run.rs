@@ -109,7 +109,7 @@ impl<L: LoadGen> Run<L> {
         self.failure.get()
     }
 
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check_failure(&self) -> Result<(), Failure> {
         self.failure.get().cloned().map_or(Ok(()), Err)
     }
 
@@ -143,7 +143,7 @@ impl<L: LoadGen> Run<L> {
     pub(crate) fn wait_until(&self, so: impl Fn(&Self) -> bool) -> Result<(), Failure> {
         let mut guard = self.changed_lock.lock();
         loop {
-            self.check()?;
+            self.check_failure()?;
             if so(self) {
                 return Ok(());
             }

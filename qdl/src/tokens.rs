@@ -55,7 +55,7 @@ impl AnnouncedTokens {
     /// Checks an output. Returns true if the node's limit cut it off: it has the maximum length,
     /// and its last token does not end it. Its finish reason is then `length`. `None` if the node
     /// does not announce both.
-    pub(crate) fn check(&self, output: &[u8]) -> Result<Option<bool>, String> {
+    pub(crate) fn check_output(&self, output: &[u8]) -> Result<Option<bool>, String> {
         let (ids, rest) = output.as_chunks::<ID_BYTES>();
         if !rest.is_empty() {
             return Err(format!("it has {} bytes; expected {ID_BYTES} per token", output.len()));
@@ -75,13 +75,13 @@ impl AnnouncedTokens {
         let (Some(lowest), Some(highest)) = (self.ends.first(), self.ends.last()) else {
             return Ok(None);
         };
-        let is_end = |id: &[u8; ID_BYTES]| self.ends.contains(&number(id));
+        let is_end = |id: &[u8; ID_BYTES]| self.ends.contains(&unsigned_id(id));
         let before_last = &ids[..count.saturating_sub(1)];
         let may_be_end = |id: u32| (*lowest..=*highest).contains(&id);
         if before_last.iter().map(number).fold(false, |any, id| any | may_be_end(id))
             && let Some(place) = before_last.iter().position(is_end)
         {
-            let id = number(&before_last[place]);
+            let id = unsigned_id(&before_last[place]);
             return Err(format!("it goes on after its token {place}, {id}, one of end_tokens"));
         }
         let has_end = ids.last().is_some_and(is_end);
@@ -102,7 +102,7 @@ impl AnnouncedTokens {
     }
 }
 
-fn number(id: &[u8; ID_BYTES]) -> u32 {
+fn unsigned_id(id: &[u8; ID_BYTES]) -> u32 {
     u32::from_le_bytes(*id)
 }
 
@@ -220,7 +220,7 @@ pub(crate) fn parse_first_token(reply: &InferResponse, payload: &[u8]) -> Result
 
 /// Checks that a whole response has as many tokens as it reports, and begins with the token `first`
 /// that was sent early, if any.
-pub(crate) fn check(
+pub(crate) fn check_response(
     first: Option<i32>,
     reply: &InferResponse,
     payload: &[u8],
@@ -266,7 +266,7 @@ mod tests {
             (announced(10, 3, &[9, 2]), &[7, 9], Some(false)),
             (announced(10, 3, &[9, 2]), &[2], Some(false)),
         ] {
-            assert_eq!(announced.check(&tokens::to_bytes(output)), Ok(is_cut), "{output:?}");
+            assert_eq!(announced.check_output(&tokens::to_bytes(output)), Ok(is_cut), "{output:?}");
         }
     }
 
@@ -283,9 +283,11 @@ mod tests {
             (&all, &[7, 7], "it ends after 2 tokens without one of end_tokens, and max_output_"),
             (&all, &[], "it ends after 0 tokens without one of end_tokens"),
         ] {
-            let why = announced.check(&tokens::to_bytes(output)).unwrap_err();
+            let why = announced.check_output(&tokens::to_bytes(output)).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
-        assert!(all.check(&[7, 0, 0, 0, 2]).unwrap_err().contains("it has 5 bytes; expected 4"));
+        assert!(
+            all.check_output(&[7, 0, 0, 0, 2]).unwrap_err().contains("it has 5 bytes; expected 4")
+        );
     }
 }

@@ -29,7 +29,6 @@ enum FirstTokenState {
     Told,
 }
 
-/// Size of a token, in bytes.
 const TOKEN_BYTES: usize = 4;
 
 /// Test that accepts responses.

@@ -43,7 +43,6 @@ pub(super) struct Ids {
     offsets: Vec<u64>,
 }
 
-/// Returns the layout of a prompt.
 pub(super) fn layout() -> InputLayout {
     let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
     InputLayout { tensors: vec![TensorSpec { name, data_type, shape: vec![-1] }] }

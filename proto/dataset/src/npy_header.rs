@@ -13,7 +13,6 @@ const MAX_HEADER_BYTES: usize = 10_000;
 /// Length of the beginning of a file, in bytes, that is sure to contain the header.
 pub(super) const PREFIX_BYTES: usize = MAGIC.len() + 2 + 4 + MAX_HEADER_BYTES;
 
-/// Content of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Type of the elements, such as `<f4`.

@@ -41,7 +41,6 @@ impl SampleFile {
         Self { path: name.into(), content, bytes }
     }
 
-    /// Length in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -19,7 +19,7 @@ pub(crate) struct DeviceEntry {
 }
 
 /// Returns all devices, the preferred one first.
-pub(crate) fn all() -> Vec<DeviceEntry> {
+pub(crate) fn entries() -> Vec<DeviceEntry> {
     let proc = Path::new("/proc");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpu = format!("{}, {cores} threads", cpu_make(proc));
@@ -82,7 +82,7 @@ fn listed(
 
 /// Returns the device with this name. Fails if it is missing or not usable.
 pub(crate) fn find(name: &str) -> Result<Device, Failure> {
-    find_among(name, &all())
+    find_among(name, &entries())
 }
 
 fn find_among(name: &str, devices: &[DeviceEntry]) -> Result<Device, Failure> {

@@ -107,7 +107,7 @@ unsafe extern "C" fn devices(
     error: Text,
 ) -> Status {
     guarded(error, || {
-        let found = device::all();
+        let found = device::entries();
         // SAFETY: the caller provides memory for `room` devices, and for their number.
         let (devices, count) =
             unsafe { (slice::from_raw_parts_mut(devices, room as usize), &mut *count) };

@@ -145,7 +145,6 @@ mod tests {
         assert!(!lately.has_room(start + SECOND));
     }
 
-    /// Written log.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -191,7 +191,6 @@ pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<Map<String, Value>, 
     Ok(settings)
 }
 
-/// Returns the texts in a value.
 fn texts(value: &mut Value) -> Vec<&mut String> {
     match value {
         Value::String(text) => vec![text],

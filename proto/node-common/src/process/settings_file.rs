@@ -18,7 +18,6 @@ use crate::words::{did_you_mean, todos};
 #[error("{0}")]
 pub struct SettingsError(pub(crate) String);
 
-/// Content of a settings file.
 #[derive(Debug, Default)]
 pub(crate) struct FileSettings {
     /// Values of each key of the command.

@@ -47,7 +47,6 @@ pub(super) enum StepChoice {
     Candidates(Vec<Candidate>),
 }
 
-/// Results of a step.
 #[derive(Default)]
 pub(super) struct StepResult {
     /// Ids or candidates; `None` if no slot was to receive a token.

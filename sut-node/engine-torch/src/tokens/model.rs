@@ -106,7 +106,7 @@ impl LanguageModel {
         // SAFETY: the caller's ids.
         let limits = unsafe { Limits::read(settings) };
         let sizes = sizes(&module)?;
-        limits.check(&sizes)?;
+        limits.check_sizes(&sizes)?;
         let threads = i32::try_from(settings.threads).unwrap_or(1).max(1);
         Ok(Self { module, device, threads, kind, sizes, limits })
     }
@@ -263,7 +263,7 @@ impl Limits {
     }
 
     /// Checks that a model of these sizes supports the limits.
-    fn check(&self, sizes: &Sizes) -> Result<(), Failure> {
+    fn check_sizes(&self, sizes: &Sizes) -> Result<(), Failure> {
         let why = if [self.slots, self.chunk, self.beams, self.longest_prompt, self.longest_output]
             .contains(&0)
         {
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn limits_that_the_model_cannot_keep_are_refused_with_what_to_do() {
         let sizes = Sizes { layers: 2, groups: 2, width: 8, longest: 104, vocabulary: 128 };
-        assert!(limits().check(&sizes).is_ok());
+        assert!(limits().check_sizes(&sizes).is_ok());
         for (limits, why) in [
             (
                 Limits { longest_output: 41, ..limits() },
@@ -358,7 +358,7 @@ mod tests {
             (Limits { beams: 64, ..limits() }, "64 beams need a larger vocabulary"),
             (Limits { slots: 0, ..limits() }, "at least 1"),
         ] {
-            let refused = limits.check(&sizes).expect_err(why);
+            let refused = limits.check_sizes(&sizes).expect_err(why);
             assert_eq!(refused.status, abi::REFUSED);
             assert!(refused.text.contains(why), "{}", refused.text);
         }

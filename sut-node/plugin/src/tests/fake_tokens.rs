@@ -19,7 +19,6 @@ thread_local! {
     pub(super) static COUNT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Returns an event for a script.
 pub(super) fn event(sample: u64, ids: &'static [i32], is_last: u32) -> TokenEvent {
     TokenEvent { sample, ids: ids.as_ptr(), count: ids.len() as u32, is_last }
 }

@@ -35,7 +35,6 @@ impl Output {
         Ok(())
     }
 
-    /// Checks the ids of an event.
     pub(crate) fn check_ids(
         &mut self,
         ids: &[i32],

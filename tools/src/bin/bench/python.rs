@@ -27,7 +27,6 @@ const TIME: Duration = Duration::from_secs(2);
 /// Bytes per sample, and maximum batch.
 const SHAPES: [(usize, usize); 2] = [(150_528, 32), (64, 256)];
 
-/// Bytes of a response.
 const ANSWER_BYTES: usize = 8;
 
 /// Engine of tensors. `WORK` is the time of a batch in ms, in which it computes.

@@ -62,7 +62,6 @@ impl Samples {
         }
     }
 
-    /// Returns the first failure.
     pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
     }

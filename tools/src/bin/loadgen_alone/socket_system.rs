@@ -78,7 +78,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn number(bytes: &[u8]) -> u32 {
+fn little_endian(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
@@ -148,10 +148,10 @@ fn read_tokens(socket: TcpStream, places: &Mutex<Slots>) -> io::Result<()> {
     read_all(socket, |bytes| {
         let (mut used, mut whole) = (0, Vec::new());
         while let Some((head, rest)) = bytes[used..].split_at_checked(HEAD_BYTES)
-            && let Some(tokens) = rest.get(..number(&head[4..]) as usize)
+            && let Some(tokens) = rest.get(..little_endian(&head[4..]) as usize)
         {
             used += HEAD_BYTES + tokens.len();
-            let (place, is_whole) = (number(head) >> 1, number(head) & 1 == 1);
+            let (place, is_whole) = (little_endian(head) >> 1, little_endian(head) & 1 == 1);
             let sample = lock(places).taken[place as usize].take();
             // LoadGen's thread takes the lock for each sample.
             if let Some(mut id) = sample {

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(document) = &document {
         DOCUMENT.check(document)?;
     }
-    let rows = runs::all(largest)?;
+    let rows = runs::measure(largest)?;
     let mut text = String::from(
         "| situation | transport | samples | verdict | LoadGen node, MiB | LoadGen alone | bound | SUT node, MiB | bound | \
          |\n|---|---|---|---|---|---|---|---|---|---|\n",

@@ -76,7 +76,7 @@ type LoadGenAloneMemory = BTreeMap<(&'static str, u64, u64), u64>;
 
 /// Makes all runs, over both transports, and returns a row for each. `largest` adds a query of 10⁸
 /// samples.
-pub fn all(largest: bool) -> Result<Vec<OverloadRow>, Box<dyn Error>> {
+pub fn measure(largest: bool) -> Result<Vec<OverloadRow>, Box<dyn Error>> {
     let mut rows = Vec::new();
     let mut alone = LoadGenAloneMemory::new();
     let small = (1024, 64);
