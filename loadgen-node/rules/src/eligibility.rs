@@ -16,7 +16,7 @@ use crate::{
     book::{Benchmark, Table},
     compliance::audit_config,
     grouping::NEEDS_SUBMISSION,
-    judge::{check_one_token_answers, engines::check_reused_prompts, switches::COALESCED},
+    judge::{check_one_token_answers, engines::check_reused_prompts, limits::COALESCED},
     record::{Division, Mode, Node},
     rules,
     subject::{AllFindings, JudgedDivision, NO_BENCHMARK},

@@ -9,7 +9,7 @@ use crate::{
     GroupedFinding, Outcome,
     Rule::{self, N32},
     grouping::lines,
-    judge::switches::{COALESCE, COALESCED},
+    judge::limits::{COALESCE, COALESCED},
     subject::{JudgedDivision, JudgedRound},
     tree::DIVISIONS,
 };

@@ -28,6 +28,15 @@ pub(crate) const MAX_QUERIES: &str = "max_query_count";
 /// Settings that [`check_early_end`] judges.
 pub(crate) const END_SETTINGS: [&str; 2] = [MAX_QUERIES, "max_duration_ms"];
 
+/// Name of the setting that makes LoadGen issue all queries together that are due. Neither the
+/// rules nor the official checkers restrict it, and accepted results of the Network division in
+/// round v3.0 used it.
+pub(crate) const COALESCE: &str = "server_coalesce_queries";
+
+/// Text of the note that a run had [`COALESCE`] on.
+pub(crate) const COALESCED: &str =
+    "it is on: LoadGen issues queries that are due together, which no rule forbids";
+
 /// Limits of LoadGen's settings for a benchmark in a scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {

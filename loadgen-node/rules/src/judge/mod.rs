@@ -9,7 +9,6 @@ pub(crate) mod loadgen;
 pub(crate) mod machines;
 pub(crate) mod samples;
 pub(crate) mod suite;
-pub(crate) mod switches;
 pub(crate) mod uniform_nodes;
 
 use crate::record::Node;

@@ -6,9 +6,8 @@ use super::settings;
 use crate::{
     Outcome, Rule, Scenario,
     book::Benchmark,
-    judge::{
-        limits::{END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end},
-        switches::{COALESCE, COALESCED},
+    judge::limits::{
+        COALESCE, COALESCED, END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end,
     },
     official_log::{DetailLog, elapsed},
     record::RunResult,

@@ -2,16 +2,17 @@
 //! `user.conf` (N2, N32, N34).
 
 use crate::{
-    Rule, Scenario,
-    book::LoadGenSetting,
-    judge::switches::{SwitchScope, switches},
+    Rule::{self, N2, N32},
+    Scenario,
+    book::{LoadGenSetting, TokenLatencies},
     record::RunResult,
     subject::{Findings, ResultEntry, RunFiles, RunKind, Subject},
     user_conf::{compared, differences},
 };
 
-/// Returns a text for each violation of a switch, a setting that `rule` requires to be on or off,
-/// in the log of a run.
+/// Returns a text for each switch, a setting that `rule` requires to be on or off, that has the
+/// other value in the log of a run. A setting that the log does not name is off, unless LoadGen does
+/// not log it.
 pub(super) fn wrong_switches(
     rule: Rule,
     subject: &Subject,
@@ -19,15 +20,27 @@ pub(super) fn wrong_switches(
     run: &RunFiles,
 ) -> Vec<String> {
     let (Some(benchmark), Some(detail)) = (entry.benchmark, run.detail()) else { return vec![] };
-    let switches = switches(benchmark).into_iter().filter(|switch| {
-        let is_asked = match switch.asked {
-            SwitchScope::Always => true,
-            SwitchScope::Closed => !subject.is_open(),
-            SwitchScope::NoTest => !run.is_test(),
-        };
-        switch.rule == rule && is_asked
+    let chosen = "samples are chosen at random; only an audit.config sets it";
+    let issued =
+        "every sample of this benchmark is issued equally often; leave it to LoadGen's mlperf.conf";
+    let measured = "this benchmark is judged by the first token and the time for each token";
+    let inferred = "the result of this benchmark is in tokens per second";
+    let is_issued = benchmark.equal_issue && !subject.is_open();
+    let counts = |kind| benchmark.token_latencies == Some(kind);
+    // Each with its rule, whether the run must have it, the value, and the reason.
+    let switches = [
+        ("performance_issue_unique", N32, !run.is_test(), false, chosen),
+        ("performance_issue_same", N32, !run.is_test(), false, chosen),
+        ("sample_concatenate_permutation", N32, is_issued, true, issued),
+        ("use_token_latencies", N2, counts(TokenLatencies::Measured), true, measured),
+        ("infer_token_latencies", N2, counts(TokenLatencies::Inferred), true, inferred),
+    ];
+    let asked = switches.into_iter().filter(|(_, of, is_asked, ..)| *of == rule && *is_asked);
+    let wrong = asked.filter_map(|(setting, _, _, on, why)| {
+        let key = LoadGenSetting::of_field(setting)?.logged.as_deref()?;
+        (detail.is_on(key).unwrap_or(false) != on).then(|| format!("{key} must be {on}: {why}"))
     });
-    switches.filter_map(|switch| switch.violation(detail)).collect()
+    wrong.collect()
 }
 
 /// Finds differences between `user.conf` and the settings of the runs whose kind `is_judged`
