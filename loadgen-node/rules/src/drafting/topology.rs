@@ -10,7 +10,7 @@ use super::{
     problems::Problems,
     submission_toml::{LinkSettings, Topology},
 };
-use crate::facts::{machines::LOADGEN, rate::bits_per_second};
+use crate::facts::{machines::LOADGEN, rate::states_a_rate};
 
 /// Checks the topology, and adds its faults. Returns all links with valid ends, in the order of the
 /// settings.
@@ -124,9 +124,9 @@ fn end(
     Some(LinkEnd { device: device.into(), port: port.into() })
 }
 
-/// Adds a fault if a rate cannot be parsed. The caller reports an empty rate.
+/// Adds a fault if a text states no rate. The caller reports an empty rate.
 fn rate(place: &str, text: &str, problems: &mut Problems) {
-    if !text.trim().is_empty() && bits_per_second(text).is_none() {
+    if !text.trim().is_empty() && !states_a_rate(text) {
         problems.fault(format!("{place} is `{text}`; write a rate, such as \"100 Gb/s\""));
     }
 }

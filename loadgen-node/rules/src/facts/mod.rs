@@ -5,7 +5,7 @@
 //! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that
 //!   carry their traffic
 //! - [`node_software`]: the software of the nodes
-//! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
+//! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second in texts
 
 pub(crate) mod fabric;
 pub(crate) mod interfaces;
