@@ -1,4 +1,4 @@
-//! Software of a node, from its description and its evidence.
+//! Software of a node, from its record and its evidence.
 
 use std::collections::BTreeMap;
 
@@ -44,47 +44,35 @@ pub(crate) fn missing_model_reason(engine: &str, model_sha256: &str) -> Option<S
 /// Software of a node: value by kind, such as [`ENGINE`]. Unknown values are missing.
 pub(crate) type NodeSoftware = BTreeMap<String, String>;
 
-/// Description of a node, with the evidence about its machine.
-pub(crate) struct NodeDescription<'a> {
-    pub(crate) engine: &'a str,
-    pub(crate) model: &'a str,
-    pub(crate) model_sha256: &'a str,
-    pub(crate) software_version: &'a str,
-    pub(crate) machine: Option<&'a Machine>,
-}
-
-impl NodeDescription<'_> {
-    pub(crate) fn software(&self) -> NodeSoftware {
-        let unknown = Machine::default();
-        let machine = self.machine.unwrap_or(&unknown);
-        let version = self.software_version;
-        // The program is `sut-node 0.1.0` if the version is 0.1.0.
-        let program = non_empty(&machine.program).unwrap_or_default();
-        let program = program.strip_suffix(version).unwrap_or(program);
-        let text = |text: &Option<String>| non_empty(text).unwrap_or_default().to_owned();
-        // A separate finding reports an engine without a model.
-        let (model, engine) = match missing_model_reason(self.engine, self.model_sha256) {
-            None => (format!("{} {}", self.model, self.model_sha256), self.engine.to_owned()),
-            Some(_) => Default::default(),
-        };
-        let facts = [
-            (MODEL, model),
-            (ENGINE, engine),
-            // The text after a parenthesis or comma, such as the driver that the framework was
-            // built for, concerns the machine.
-            (
-                FRAMEWORK,
-                text(&machine.framework).split(['(', ',']).next().unwrap_or_default().into(),
-            ),
-            (PROGRAM, program.into()),
-            (VERSION, version.into()),
-            (IMAGE, text(&machine.container_image)),
-            (KERNEL, text(&machine.kernel)),
-        ];
-        let facts = facts.map(|(what, value)| (what.to_owned(), value.trim().to_owned()));
-        let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
-        known.chain(response_settings(machine)).collect()
-    }
+/// Returns the software of a node, from its record and the evidence about its machine.
+fn software(node: &Node, machine: Option<&Machine>) -> NodeSoftware {
+    let unknown = Machine::default();
+    let machine = machine.unwrap_or(&unknown);
+    let version = node.software_version.as_str();
+    // The program is `sut-node 0.1.0` if the version is 0.1.0.
+    let program = non_empty(&machine.program).unwrap_or_default();
+    let program = program.strip_suffix(version).unwrap_or(program);
+    let text = |text: &Option<String>| non_empty(text).unwrap_or_default().to_owned();
+    // A separate finding reports an engine without a model.
+    let (model, engine) = match missing_model_reason(&node.engine, &node.model_sha256) {
+        None => (format!("{} {}", node.model, node.model_sha256), node.engine.clone()),
+        Some(_) => Default::default(),
+    };
+    let facts = [
+        (MODEL, model),
+        (ENGINE, engine),
+        // The text after a parenthesis or comma, such as the driver that the framework was
+        // built for, concerns the machine.
+        (FRAMEWORK, text(&machine.framework).split(['(', ',']).next().unwrap_or_default().into()),
+        (PROGRAM, program.into()),
+        (VERSION, version.into()),
+        (SETTINGS, node.config_sha256.clone()),
+        (IMAGE, text(&machine.container_image)),
+        (KERNEL, text(&machine.kernel)),
+    ];
+    let facts = facts.map(|(what, value)| (what.to_owned(), value.trim().to_owned()));
+    let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    known.chain(response_settings(machine)).collect()
 }
 
 /// Returns the published settings that decide the engine's responses: the name and the value of
@@ -113,21 +101,9 @@ fn table(parent: &Table, key: &str) -> Option<Table> {
 impl RunResult {
     /// Returns the software of each node, by node name.
     pub(crate) fn running(&self) -> BTreeMap<&str, NodeSoftware> {
-        let of = |node: &Node| {
-            let machines = self.evidence.as_ref().map(|evidence| &evidence.nodes);
-            let said = NodeDescription {
-                engine: &node.engine,
-                model: &node.model,
-                model_sha256: &node.model_sha256,
-                software_version: &node.software_version,
-                machine: machines.and_then(|machines| machines.get(&node.name)),
-            };
-            let mut running = said.software();
-            let settings = Some(&node.config_sha256).filter(|sha256| !sha256.is_empty());
-            running.extend(settings.map(|sha256| (SETTINGS.to_owned(), sha256.clone())));
-            running
-        };
-        self.nodes.iter().map(|node| (node.name.as_str(), of(node))).collect()
+        let machine = |node: &Node| self.evidence.as_ref()?.nodes.get(&node.name);
+        let nodes = self.nodes.iter();
+        nodes.map(|node| (node.name.as_str(), software(node, machine(node)))).collect()
     }
 }
 
@@ -144,12 +120,14 @@ pub(crate) fn brief(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Mode, Scenario,
+        fixture::{RunSpec, record_of},
+    };
 
     fn running(machine: &Machine) -> NodeSoftware {
-        let (model, model_sha256, software_version) = ("resnet50", "5ca1ab1e", "0.1.0");
-        let machine = Some(machine);
-        NodeDescription { engine: "torch", model, model_sha256, software_version, machine }
-            .software()
+        let spec = RunSpec::new("resnet50", Scenario::Offline, Mode::Performance);
+        software(&record_of(&spec).nodes[0], Some(machine))
     }
 
     #[test]

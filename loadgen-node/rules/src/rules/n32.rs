@@ -9,7 +9,7 @@ use crate::{
     judge::limits::{
         COALESCE, COALESCED, END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end,
     },
-    official_log::{DetailLog, elapsed},
+    official_log::{DetailLog, test_duration},
     record::RunResult,
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, Subject},
 };
@@ -87,7 +87,7 @@ fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -
     // A setting below the minimum is a separate finding.
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
-    let took = elapsed::duration(detail.scenario()?, detail)?;
+    let took = test_duration(detail.scenario()?, detail)?;
     (took < least * (1.0 - DIGITS)).then(|| {
         format!(
             "by its figures the test took {took:.1} s, and the minimum is {least} s: run again, with more queries"
@@ -166,7 +166,7 @@ fn performance(
             && match detail.scenario() {
                 Some(Scenario::Offline) => true,
                 Some(scenario @ Scenario::SingleStream) => {
-                    elapsed::duration(scenario, detail).is_some()
+                    test_duration(scenario, detail).is_some()
                 }
                 _ => false,
             };

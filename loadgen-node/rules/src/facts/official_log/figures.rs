@@ -105,6 +105,30 @@ pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
     log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
 }
 
+/// Returns the time that LoadGen compares with the minimum duration, in seconds: in Offline the
+/// maximum latency, in Server the scheduled time of the last query, and in SingleStream the time of
+/// all queries but the last. Returns `None` in MultiStream. LoadGen logs rates with six digits.
+pub(crate) fn test_duration(scenario: Scenario, log: &DetailLog) -> Option<f64> {
+    match scenario {
+        Scenario::Offline => max_latency(log),
+        Scenario::Server => until_last("result_scheduled_samples_per_sec", log),
+        Scenario::SingleStream => until_last("result_qps_with_loadgen_overhead", log),
+        Scenario::MultiStream => None,
+    }
+}
+
+/// Returns the time of all queries but the last, in seconds, computed from a rate: LoadGen computes
+/// its rates over this time. `rate` is the key of the rate.
+fn until_last(rate: &str, log: &DetailLog) -> Option<f64> {
+    let rate = log.number(rate).filter(|rate| *rate > 0.0)?;
+    Some((log.number("result_query_count")? - 1.0) / rate)
+}
+
+/// Returns the maximum latency of a sample, in seconds.
+pub(crate) fn max_latency(log: &DetailLog) -> Option<f64> {
+    log.number("result_max_latency_ns").map(|ns| ns / 1e9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,6 @@
 
 mod accuracy;
 mod detail;
-pub(crate) mod elapsed;
 mod figures;
 mod log_ends;
 pub(crate) mod readable_entries;
@@ -13,6 +12,7 @@ pub(crate) use accuracy::for_each_entry;
 pub use accuracy::{LoggedResponse, read_responses, responses};
 pub use detail::DetailLog;
 pub use figures::{latencies, metric, set_figures, token_metric};
+pub(crate) use figures::{max_latency, test_duration};
 pub use log_ends::check_ends;
 pub(crate) use summary::{Score, Summary};
 pub(crate) use truncated::{TruncatedLog, is_truncated};

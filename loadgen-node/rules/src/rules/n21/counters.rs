@@ -5,8 +5,7 @@ use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,
-    facts::official_log::elapsed::{AROUND_SECONDS, CLOCK_MARGIN_SHARE},
-    official_log::{DetailLog, elapsed, token_metric},
+    official_log::{DetailLog, max_latency, test_duration, token_metric},
     record::{Distribution, Node, RunResult, Tokens},
     subject::{Findings, Subject},
 };
@@ -20,6 +19,11 @@ const ROUNDING: f64 = 0.02;
 
 /// Tolerance between the record's duration and the times of LoadGen's entries, in seconds.
 const CLOCK_SECONDS: f64 = 1.0;
+
+/// Maximum by which the duration that a clock around a test measures may exceed the test's own
+/// duration: as a share, and in seconds. A run also loads samples and writes logs.
+const CLOCK_MARGIN_SHARE: f64 = 0.05;
+const AROUND_SECONDS: f64 = 60.0;
 
 /// Factor by which a latency that the Query Dispatch Library measured may exceed LoadGen's. The
 /// library measures within LoadGen's interval, so that its latencies are shorter, but its
@@ -95,15 +99,15 @@ fn offline(detail: &DetailLog) -> Option<SampleCount> {
     if !detail.logs_as_issued() {
         return None;
     }
-    let time = elapsed::greatest_latency(detail)?;
+    let time = max_latency(detail)?;
     Some((samples(detail)?, time, time))
 }
 
 /// Returns the counts of Server for all queries but the last: they take at least until the last
 /// query is due, and at most the maximum latency longer.
 fn server(detail: &DetailLog) -> Option<SampleCount> {
-    let due = elapsed::duration(Scenario::Server, detail)?;
-    Some((samples(detail)? - 1.0, due, due + elapsed::greatest_latency(detail)?))
+    let due = test_duration(Scenario::Server, detail)?;
+    Some((samples(detail)? - 1.0, due, due + max_latency(detail)?))
 }
 
 fn samples(detail: &DetailLog) -> Option<f64> {
