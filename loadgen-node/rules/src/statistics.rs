@@ -5,34 +5,28 @@
 //! overlatency with probability q, the number of overlatency queries has a binomial distribution.
 //! Early stopping determines the number of queries that proves a sufficiently small q.
 
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::PI;
 
-/// Tolerance d of early stopping in LoadGen: the share by which a run may fall short of the
-/// percentile.
-pub const TOLERANCE: f64 = 0.0;
+/// Confidence of early stopping in LoadGen, whose tolerance is 0.
+const CONFIDENCE: f64 = 0.99;
 
-/// Confidence c of early stopping in LoadGen.
-pub const CONFIDENCE: f64 = 0.99;
+/// The z for which a normal distribution is between -z and z with the probability [`CONFIDENCE`].
+const NORMAL_QUANTILE: f64 = 2.575_829_303_548_900_4;
 
 /// Maximum number of overlatency queries in a computation, whose duration grows with its square root;
 /// LoadGen issues at most as many queries.
 const MAX_OVERLATENCY: u64 = 1 << 40;
 
-/// Divisor of the numbers of queries that section 3 suggests.
-pub const ROUNDING: u64 = 1 << 13;
-
 /// Returns the minimum number of queries that makes a run with `overlatency` overlatency queries
 /// valid: h + t of Appendix A.3.
 ///
-/// `percentile`, `tolerance` and `confidence` are shares: 0.99, not 99. Returns `u64::MAX` if no
-/// number suffices, if `percentile` less `tolerance` is 1 or `confidence` is 1, and if a damaged log
-/// states more than 2^40 overlatency queries.
-pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
+/// `percentile` is a share: 0.99, not 99. Returns `u64::MAX` if no number suffices, because
+/// `percentile` is 1, and if a damaged log states more than 2^40 overlatency queries.
+pub fn min_queries(overlatency: u64, percentile: f64) -> u64 {
     if overlatency > MAX_OVERLATENCY {
         return u64::MAX;
     }
-    let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
-    let passes = |h: u64| binomial_cdf(overlatency, overlatency + h, within) < allowed;
+    let passes = |h: u64| binomial_cdf(overlatency, overlatency + h, percentile) < 1.0 - CONFIDENCE;
     let mut passing = 1;
     while !passes(passing) {
         if passing > 1 << 60 {
@@ -46,28 +40,17 @@ pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence
 
 /// Returns the maximum number of overlatency queries in a valid run of `queries` queries; `None` if
 /// so short a run is invalid even without overlatency queries.
-pub fn max_overlatency(
-    queries: u64,
-    percentile: f64,
-    tolerance: f64,
-    confidence: f64,
-) -> Option<u64> {
-    let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
-    let fails = |t: u64| t >= queries || binomial_cdf(t, queries, within) >= allowed;
+pub fn max_overlatency(queries: u64, percentile: f64) -> Option<u64> {
+    let fails = |t: u64| t >= queries || binomial_cdf(t, queries, percentile) >= 1.0 - CONFIDENCE;
     first(0, queries, fails).checked_sub(1)
 }
 
-/// Returns the number of queries that measures `percentile` with an error of at most `margin`
-/// (section 3): 23,886 for the percentile 0.9, the margin 0.005 and the confidence 0.99.
-pub fn number_of_queries(percentile: f64, margin: f64, confidence: f64) -> u64 {
-    let z = normal_quantile(confidence);
-    (z * z * percentile * (1.0 - percentile) / (margin * margin)).round() as u64
-}
-
-/// Rounds a number of queries up to a multiple of [`ROUNDING`], as section 3 does: 23,886 becomes
-/// 24,576.
-pub fn rounded(queries: u64) -> u64 {
-    queries.div_ceil(ROUNDING).saturating_mul(ROUNDING)
+/// Returns the number of queries that section 3 suggests: the number that measures `percentile` with
+/// an error of at most `margin`, rounded up to a multiple of 8,192. For the percentile 0.9 and the
+/// margin 0.005 these are 23,886 and 24,576.
+pub fn suggested_queries(percentile: f64, margin: f64) -> u64 {
+    let queries = NORMAL_QUANTILE.powi(2) * percentile * (1.0 - percentile) / margin.powi(2);
+    (queries.round() as u64).next_multiple_of(8192)
 }
 
 /// Finds the least number from `low` to `high` for which `holds` is true, by binary search. `holds`
@@ -163,26 +146,6 @@ fn deviance(x: f64, mean: f64) -> f64 {
     sum
 }
 
-/// Returns the z for which a normal distribution is between -z and z with probability `confidence`.
-fn normal_quantile(confidence: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 10.0);
-    for _ in 0..100 {
-        let z = (low + high) / 2.0;
-        if erf(z / SQRT_2) < confidence { low = z } else { high = z }
-    }
-    low
-}
-
-/// Returns the error function of `x` from 0 to 8, computed by a series of positive terms.
-fn erf(x: f64) -> f64 {
-    let (mut term, mut sum) = (x, x);
-    for n in 1..400 {
-        term *= 2.0 * x * x / f64::from(2 * n + 1);
-        sum += term;
-    }
-    2.0 / PI.sqrt() * (-x * x).exp() * sum
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -216,9 +179,9 @@ mod tests {
     fn the_least_number_of_queries_is_loadgens() {
         for (overlatency, hs) in LOADGEN {
             for (percentile, h) in PERCENTILES.into_iter().zip(hs) {
-                let queries = min_queries(overlatency, percentile, TOLERANCE, CONFIDENCE);
+                let queries = min_queries(overlatency, percentile);
                 assert_eq!(queries, h + overlatency, "{percentile} {overlatency}");
-                let most = |queries| max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE);
+                let most = |queries| max_overlatency(queries, percentile);
                 assert_eq!(most(queries), Some(overlatency), "{percentile} {queries}");
                 assert_eq!(most(queries - 1), overlatency.checked_sub(1), "{percentile} {queries}");
             }
@@ -228,10 +191,10 @@ mod tests {
     #[test]
     fn ten_million_queries_are_no_problem() {
         for percentile in PERCENTILES {
-            let most = max_overlatency(10_000_000, percentile, TOLERANCE, CONFIDENCE).unwrap();
-            let least = min_queries(most, percentile, TOLERANCE, CONFIDENCE);
+            let most = max_overlatency(10_000_000, percentile).unwrap();
+            let least = min_queries(most, percentile);
             assert!(least <= 10_000_000, "{percentile}");
-            assert!(min_queries(most + 1, percentile, TOLERANCE, CONFIDENCE) > 10_000_000);
+            assert!(min_queries(most + 1, percentile) > 10_000_000);
             // The permitted share of overlatency queries is close to 1 minus the percentile.
             let share = most as f64 / 1e7 / (1.0 - percentile);
             assert!((0.97..1.0).contains(&share), "{percentile}: {share}");
@@ -240,22 +203,12 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_needs_endless_queries() {
-        assert_eq!(min_queries(3, 1.0, 0.0, 0.99), u64::MAX);
-        assert_eq!(min_queries(3, 0.99, 0.0, 1.0), u64::MAX);
-        assert_eq!(min_queries(3, f64::NAN, 0.0, 0.99), u64::MAX);
-        assert_eq!(min_queries(1 << 60, 0.99, 0.0, 0.99), u64::MAX);
-        assert_eq!(max_overlatency(0, 0.99, 0.0, 0.99), None);
-        assert_eq!(max_overlatency(458, 0.99, 0.0, 0.99), None);
-        assert_eq!(max_overlatency(459, 0.99, 0.0, 0.99), Some(0));
-    }
-
-    #[test]
-    fn tolerance_and_confidence_count() {
-        let with = |tolerance, confidence| min_queries(10, 0.99, tolerance, confidence);
-        assert!(with(0.001, 0.99) < with(0.0, 0.99));
-        assert!(with(0.0, 0.9) < with(0.0, 0.99));
-        // Probabilities below one half use the other tail.
-        assert!(with(0.0, 0.3) < with(0.0, 0.9) && with(0.0, 0.3) > 0);
+        assert_eq!(min_queries(3, 1.0), u64::MAX);
+        assert_eq!(min_queries(3, f64::NAN), u64::MAX);
+        assert_eq!(min_queries(1 << 60, 0.99), u64::MAX);
+        assert_eq!(max_overlatency(0, 0.99), None);
+        assert_eq!(max_overlatency(458, 0.99), None);
+        assert_eq!(max_overlatency(459, 0.99), Some(0));
     }
 
     #[test]
@@ -269,15 +222,13 @@ mod tests {
 
     #[test]
     fn numbers_of_queries_are_those_of_section_3() {
-        for (percentile, margin, queries, multiple) in [
-            (0.90, 0.0050, 23_886, 3),
-            (0.95, 0.0025, 50_425, 7),
-            (0.97, 0.0015, 85_811, 11),
-            (0.99, 0.0005, 262_742, 33),
+        for (percentile, margin, queries) in [
+            (0.90, 0.0050, 24_576),
+            (0.95, 0.0025, 57_344),
+            (0.97, 0.0015, 90_112),
+            (0.99, 0.0005, 270_336),
         ] {
-            assert_eq!(number_of_queries(percentile, margin, 0.99), queries);
-            assert_eq!(rounded(queries), multiple * ROUNDING);
+            assert_eq!(suggested_queries(percentile, margin), queries);
         }
-        assert_eq!((rounded(0), rounded(8192), rounded(8193)), (0, 8192, 16384));
     }
 }

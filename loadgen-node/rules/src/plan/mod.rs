@@ -23,7 +23,7 @@ use crate::{
     Scenario,
     book::{Bandwidth, Table},
     judge::suite::check_suite,
-    statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
+    statistics::{max_overlatency, min_queries, suggested_queries},
 };
 
 /// Estimates the memory that LoadGen v5.0 needs to prepare queries and samples, and to store their
@@ -153,7 +153,7 @@ pub fn plan(
     }
     if let Some(EarlyStopping { allowed: None, percentile, .. }) = early_stopping {
         // The streams need an overlatency query, because its latency is the result.
-        let least = min_queries(least_overlatency(scenario), percentile, TOLERANCE, CONFIDENCE);
+        let least = min_queries(least_overlatency(scenario), percentile);
         notes.push(format!(
             "{queries} queries are too few for a valid result: set min_query_count to {least} or more in user.conf"
         ));
@@ -198,21 +198,19 @@ fn early_stopping(scenario: Scenario, queries: u64) -> Option<EarlyStopping> {
         Scenario::SingleStream => (0.9, 0.005),
         Scenario::Server | Scenario::MultiStream => (0.99, 0.0005),
     };
-    let least = |overlatency| min_queries(overlatency, percentile, TOLERANCE, CONFIDENCE);
+    let least = |overlatency| min_queries(overlatency, percentile);
     let steps = [0, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
     let steps = steps.into_iter().filter(|step| *step >= least_overlatency(scenario));
     let mut least_queries: Vec<_> = steps.map(|step| (step, least(step))).collect();
     // One step beyond the run shows the gain from a longer run.
     let within = least_queries.iter().filter(|(_, least)| *least <= queries).count();
     least_queries.truncate((within + 1).max(4));
-    let allowed = max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE);
+    let allowed = max_overlatency(queries, percentile);
     Some(EarlyStopping {
         percentile,
         least_queries,
         allowed: allowed.filter(|allowed| *allowed >= least_overlatency(scenario)),
-        suggested_queries: statistics::rounded(statistics::number_of_queries(
-            percentile, margin, CONFIDENCE,
-        )),
+        suggested_queries: suggested_queries(percentile, margin),
     })
 }
 
@@ -257,10 +255,7 @@ mod tests {
         assert_eq!((plan.queries, plan.samples), (12_000_000, 12_000_000));
         let early = plan.early_stopping.unwrap();
         assert_eq!(early.least_queries[..3], [(0, 459), (1, 662), (10, 2010)]);
-        assert_eq!(
-            early.least_queries.last(),
-            Some(&(1_000_000, min_queries(1_000_000, 0.99, 0.0, 0.99)))
-        );
+        assert_eq!(early.least_queries.last(), Some(&(1_000_000, min_queries(1_000_000, 0.99))));
         let allowed = early.allowed.unwrap();
         assert!((119_000..120_000).contains(&allowed), "{allowed}");
         assert_eq!(early.suggested_queries, 270_336);
