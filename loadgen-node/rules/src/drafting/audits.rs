@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use super::{
     folder::FileTree,
-    problems::Problems,
+    gap::Problems,
     runs::{self, RunFolder},
     submission_toml::ResultSettings,
 };

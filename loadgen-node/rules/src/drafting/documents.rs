@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{
+    gap::Problems,
     markdown::table,
     measurements::retraining_tag,
-    problems::Problems,
     submission_toml::{Retrained, Retraining, SubmissionSettings},
 };
 use crate::{Division, GroupedFinding, tree::documents as names};

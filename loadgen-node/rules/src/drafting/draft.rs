@@ -6,9 +6,8 @@ use std::path::Path;
 use super::{
     documents,
     folder::{FileTree, is_folder_name},
-    gap::Gap,
+    gap::{Gap, Problems},
     named_files::NamedFiles,
-    problems::Problems,
     results::{self, LoadedResult, RecordedResult, SubmissionContext},
     runs, sources,
     submission_toml::SubmissionSettings,
@@ -51,10 +50,10 @@ pub(crate) fn draft(
     table: &Table,
     sources: &[SourceFile<'_>],
 ) -> Draft {
-    let mut problems = Problems::of(settings);
+    let mut problems = Problems::of(&settings.file, &settings.todos);
     let (home, system) = home(settings, table, &mut problems);
     let round = settings.round.and_then(|name| table.round(name));
-    let common = SubmissionContext { base, table, round };
+    let common = SubmissionContext { base, table, round, home: &home, system: &system };
     let (mut tree, mut in_tree) = (FileTree::new(), settings.clone());
     NamedFiles { base, home: &home, tree: &mut tree, problems: &mut problems }
         .documents(&mut in_tree);
@@ -77,14 +76,14 @@ pub(crate) fn draft(
         );
     }
 
-    let benchmarks: Vec<_> = results.iter().map(|result| result.folders[0].as_str()).collect();
+    let benchmarks: Vec<_> = results.iter().map(|result| result.place.benchmark.as_str()).collect();
     sources::put(sources, &home, &benchmarks, &mut tree, &mut problems);
     for result in &results {
         NamedFiles { base, home: &home, tree: &mut tree, problems: &mut problems }
-            .runs(result, settings, &system);
+            .runs(result, settings);
     }
     tree.insert(home.document(names::SETTINGS), settings.in_tree().into_bytes());
-    let recorded: Vec<_> = results.iter().map(|result| result.recorded(&home, &system)).collect();
+    let recorded: Vec<_> = results.iter().map(LoadedResult::recorded).collect();
     TreeBuilder {
         settings,
         round: settings.round.filter(|_| is_of_round),
@@ -95,7 +94,7 @@ pub(crate) fn draft(
         problems: &mut problems,
     }
     .build();
-    let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
+    let runs = results.iter().flat_map(LoadedResult::places).collect();
     let named = |is_it: fn(&RunResult) -> bool| {
         let all = results.iter().flat_map(LoadedResult::runs).filter(move |run| is_it(&run.result));
         all.map(|run| run.name.clone()).collect()

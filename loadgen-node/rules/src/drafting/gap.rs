@@ -1,6 +1,10 @@
-//! Faults that prevent a submission, and a list of them.
+//! Faults that prevent a submission, and a list of them, so that all are reported at once.
 
 use std::fmt::{self, Write as _};
+
+use netdiv_node_common::words::{Todo, is_todo};
+
+use crate::placeholder::is_placeholder;
 
 /// A fault that prevents a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +42,56 @@ pub(crate) fn format_gaps(gaps: &[Gap]) -> String {
     }
     let things = if gaps.len() == 1 { "thing" } else { "things" };
     format!("{list}{} {things} to do", gaps.len())
+}
+
+/// Gaps found so far, in the order of their discovery. A gap is a fault that prevents a submission.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    /// Name of the settings file.
+    settings: String,
+    gaps: Vec<Gap>,
+}
+
+impl Problems {
+    /// Creates a list with a gap for each placeholder of `loadgen-node init` in the settings file
+    /// `file`.
+    pub(super) fn of(file: &str, todos: &[Todo]) -> Self {
+        let mut problems = Self { settings: file.to_owned(), gaps: Vec::new() };
+        todos.iter().for_each(|todo| problems.fault(todo.to_string()));
+        problems
+    }
+
+    /// Adds a gap in the settings; the text contains the remedy.
+    pub(super) fn fault(&mut self, text: impl Into<String>) {
+        self.fault_in(self.settings.clone(), text);
+    }
+
+    /// Adds a gap in another file, or in a folder.
+    pub(super) fn fault_in(&mut self, file: impl ToString, text: impl Into<String>) {
+        let gap = Gap { file: Some(file.to_string()), text: text.into() };
+        if !self.gaps.contains(&gap) {
+            self.gaps.push(gap);
+        }
+    }
+
+    /// Returns the text of `value`. If the text is missing or a placeholder, adds a gap with the
+    /// remedy `what` and returns an empty text. A placeholder of `loadgen-node init` adds no gap
+    /// here, because [`Problems::of`] adds it.
+    pub(super) fn need<'a>(&mut self, value: &'a Option<String>, what: &str) -> &'a str {
+        match value.as_deref() {
+            Some(text) if is_todo(text) => {}
+            Some(text) if !is_placeholder(text) => return text.trim(),
+            None => self.fault(what),
+            Some(text) if text.trim().is_empty() => self.fault(what),
+            Some(text) => self.fault(format!("`{}` is a placeholder: {what}", text.trim())),
+        }
+        ""
+    }
+
+    /// Returns all gaps.
+    pub(super) fn gaps(self) -> Vec<Gap> {
+        self.gaps
+    }
 }
 
 #[cfg(test)]

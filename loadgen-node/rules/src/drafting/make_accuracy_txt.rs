@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{problems::Problems, runs::RunFolder, submission_toml::ResultSettings};
+use super::{gap::Problems, runs::RunFolder, submission_toml::ResultSettings};
 use crate::{
     book::{Benchmark, Formats},
     compliance,

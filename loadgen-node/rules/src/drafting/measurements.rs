@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    problems::Problems,
+    gap::Problems,
     readme::reproduction,
     results::RecordedResult,
     submission_toml::{ResultSettings, Retrained, Retraining},

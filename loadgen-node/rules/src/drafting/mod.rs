@@ -18,8 +18,6 @@ mod markdown;
 mod measurements;
 mod named_files;
 mod network;
-mod power;
-mod problems;
 mod readme;
 pub(crate) mod results;
 mod runs;

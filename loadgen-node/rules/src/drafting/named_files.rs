@@ -6,8 +6,8 @@ use netdiv_node_common::{resources::text, words::is_todo};
 
 use super::{
     folder::{FileTree, is_folder_name},
+    gap::Problems,
     make_user_conf::user_conf,
-    problems::Problems,
     results::LoadedResult,
     submission_toml::SubmissionSettings,
 };
@@ -15,8 +15,15 @@ use crate::{
     Division,
     input::files,
     placeholder::is_placeholder,
-    tree::{SubmitterFolder, documents},
+    tree::{self, ResultPaths, SubmitterFolder, documents},
 };
+
+/// Names of the files that contain the records and logs of the measurement client and its server.
+const PROTOCOL: [&str; 5] =
+    ["client.json", "client.log", "ptd_logs.txt", "server.json", "server.log"];
+
+/// Name of the file that contains the samples of the power analyzer.
+const SAMPLES: &str = "spl.txt";
 
 /// A tree in progress, with the folder that contains the named files.
 pub(super) struct NamedFiles<'a> {
@@ -30,7 +37,7 @@ pub(super) struct NamedFiles<'a> {
 impl NamedFiles<'_> {
     /// Reads a file that the setting `key` names. Adds a fault if the file is empty or cannot be
     /// read.
-    pub(super) fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
+    fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
         if path.to_str().is_some_and(is_todo) {
             return None;
         }
@@ -96,21 +103,68 @@ impl NamedFiles<'_> {
     }
 
     /// Copies all files of a result's runs.
-    pub(super) fn runs(
-        &mut self,
-        result: &LoadedResult<'_>,
-        settings: &SubmissionSettings,
-        system: &str,
-    ) {
-        let place = result.place(self.home, system);
-        result.put(&place, self.tree);
+    pub(super) fn runs(&mut self, result: &LoadedResult<'_>, settings: &SubmissionSettings) {
+        result.put(self.tree);
         if let Some(folder) = &result.settings.power {
-            self.power(result, &place, folder, settings);
+            self.power(result, folder, settings);
         }
         match user_conf(self.base, &result.performance, result.model()) {
-            Ok(conf) => drop(self.tree.insert(place.user_conf(), conf.into_bytes())),
+            Ok(conf) => drop(self.tree.insert(result.place.user_conf(), conf.into_bytes())),
             Err(why) => self.problems.fault_in(result.performance.name.clone(), why),
         }
+    }
+
+    /// Adds the files of a measured run: `power/`, `ranging/` and the samples of the performance
+    /// run.
+    fn power(&mut self, result: &LoadedResult<'_>, folder: &Path, settings: &SubmissionSettings) {
+        let place = &result.place;
+        let performance = format!("{}/performance", place.results());
+        let mut files = Vec::new();
+        files
+            .extend(PROTOCOL.map(|name| (format!("power/{name}"), format!("{performance}/power"))));
+        let ranging = [tree::DETAIL, tree::SUMMARY, SAMPLES];
+        files.extend(ranging.map(|n| (format!("ranging/{n}"), format!("{performance}/ranging"))));
+        files.push((format!("run_1/{SAMPLES}"), place.performance()));
+        for (from, to) in files {
+            if let Some(bytes) = self.bytes("power", &folder.join(&from)) {
+                let name = from.rsplit('/').next().unwrap_or_default();
+                self.tree.insert(format!("{to}/{name}"), bytes);
+            }
+        }
+        let measured = folder.join("run_1").join(tree::DETAIL);
+        if files::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail)
+        {
+            let why = format!(
+                "power: its log differs from that of {}; write performance = \"{}\"",
+                result.performance.name,
+                folder.join("run_1").display()
+            );
+            self.problems.fault_in(measured.display(), why);
+        }
+        let about = settings.power.clone().unwrap_or_default();
+        if let Some(path) = &about.nameplate
+            && let Some(bytes) = self.bytes("nameplate", path)
+        {
+            self.tree.insert(self.home.nameplate(&place.system), bytes);
+        }
+        for (key, path) in
+            [("analyzer_table", about.analyzer_table), ("power_settings", about.power_settings)]
+        {
+            match path {
+                None => {
+                    self.problems.fault(format!("[power] write {key}, a path (power was measured)"))
+                }
+                Some(path) => self.describe(key, &path, place),
+            }
+        }
+    }
+
+    /// Adds a descriptive file of the measurement. The checker identifies these files by the prefix
+    /// of their names.
+    fn describe(&mut self, key: &str, path: &Path, place: &ResultPaths) {
+        let Some(bytes) = self.bytes(key, path) else { return };
+        let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or("txt");
+        self.tree.insert(format!("{}/{key}.{kind}", place.measurements()), bytes);
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 use super::{
     audits::{self, Audit},
     folder::{FileTree, is_folder_name},
+    gap::Problems,
     make_accuracy_txt, make_user_conf,
-    problems::Problems,
     runs::{self, RunFolder},
     submission_toml::ResultSettings,
 };
@@ -26,8 +26,8 @@ pub(super) struct LoadedResult<'a> {
     /// Benchmark and scenario, such as `resnet50 Offline`.
     pub(super) name: String,
     pub(super) benchmark_name: String,
-    /// Folder names of the benchmark and of the scenario.
-    pub(super) folders: [String; 2],
+    /// Paths of the result in the tree.
+    pub(super) place: ResultPaths,
     /// Benchmark, if the table has it.
     pub(super) benchmark: Option<&'a Benchmark>,
     pub(super) performance: RunFolder,
@@ -67,6 +67,9 @@ pub(super) struct SubmissionContext<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
     pub(super) round: Option<&'a Round>,
+    pub(super) home: &'a SubmitterFolder,
+    /// Name of the system.
+    pub(super) system: &'a str,
 }
 
 /// Reads the result with this number in `submission.toml`. Adds faults and returns `None` if that
@@ -77,17 +80,17 @@ pub(super) fn load<'a>(
     number: usize,
     problems: &mut Problems,
 ) -> Option<LoadedResult<'a>> {
-    let place = format!("[[result]] {number}");
-    let what = format!("{place}: write benchmark, such as \"resnet50\"");
+    let key = format!("[[result]] {number}");
+    let what = format!("{key}: write benchmark, such as \"resnet50\"");
     let benchmark_name = problems.need(&settings.benchmark, &what).to_owned();
     if settings.scenario.is_none() {
-        problems.fault(format!("{place}: write scenario, \"offline\" or \"server\""));
+        problems.fault(format!("{key}: write scenario, \"offline\" or \"server\""));
     }
     let scenario = settings.scenario?;
     if !is_folder_name(&benchmark_name) {
         if !benchmark_name.is_empty() {
             problems
-                .fault(format!("{place}: benchmark `{benchmark_name}` is not a valid folder name"));
+                .fault(format!("{key}: benchmark `{benchmark_name}` is not a valid folder name"));
         }
         return None;
     }
@@ -97,7 +100,7 @@ pub(super) fn load<'a>(
     let mut run = |folder: &Option<PathBuf>, what: &str| match folder {
         Some(folder) => runs::load(common.base, folder, problems),
         None => {
-            problems.fault(format!("{place} ({name}): write {what}, the folder of that run"));
+            problems.fault(format!("{key} ({name}): write {what}, the folder of that run"));
             None
         }
     };
@@ -125,7 +128,7 @@ pub(super) fn load<'a>(
     Some(LoadedResult {
         settings,
         name,
-        folders: folders(&benchmark_name, benchmark, scenario, common.round),
+        place: place(common, &benchmark_name, benchmark, scenario),
         benchmark_name,
         benchmark,
         performance,
@@ -136,18 +139,25 @@ pub(super) fn load<'a>(
     })
 }
 
-/// Returns the folder names of a benchmark and a scenario. In some rounds the interactive variant
-/// is a folder beside Server.
-fn folders(
+/// Returns the paths of a result in the tree. In some rounds the interactive variant is a folder
+/// beside Server.
+fn place(
+    common: &SubmissionContext<'_>,
     name: &str,
     benchmark: Option<&Benchmark>,
     scenario: Scenario,
-    round: Option<&Round>,
-) -> [String; 2] {
+) -> ResultPaths {
     let of = benchmark.and_then(|benchmark| benchmark.interactive_of.as_deref());
-    match of.filter(|_| round.is_some_and(|round| round.interactive_folder)) {
-        Some(of) if scenario == Scenario::Server => [of.into(), INTERACTIVE.into()],
-        _ => [name.into(), scenario.official_name().into()],
+    let has_folder = common.round.is_some_and(|round| round.interactive_folder);
+    let (benchmark, scenario) = match of.filter(|_| has_folder) {
+        Some(of) if scenario == Scenario::Server => (of, INTERACTIVE),
+        _ => (name, scenario.official_name()),
+    };
+    ResultPaths {
+        home: common.home.clone(),
+        system: common.system.into(),
+        benchmark: benchmark.into(),
+        scenario: scenario.into(),
     }
 }
 
@@ -157,15 +167,15 @@ impl LoadedResult<'_> {
         self.records().map(|(_, run)| run)
     }
 
-    /// Returns the result with its records, for a submission in the folder `home`.
-    pub(super) fn recorded(&self, home: &SubmitterFolder, system: &str) -> RecordedResult<'_> {
+    /// Returns the result with its records.
+    pub(super) fn recorded(&self) -> RecordedResult<'_> {
         let digests = self.digests.iter().map(|run| (None, &run.result));
         let audits = self.audits.iter().map(|audit| (Some(audit.test), &audit.run.result));
         RecordedResult {
             settings: self.settings,
             name: self.name.clone(),
             benchmark: self.benchmark,
-            place: self.place(home, system),
+            place: self.place.clone(),
             performance: &self.performance.result,
             accuracy: &self.accuracy.result,
             others: digests.chain(audits).collect(),
@@ -178,20 +188,10 @@ impl LoadedResult<'_> {
         self.benchmark.map_or(&self.benchmark_name, |benchmark| &benchmark.loadgen_model)
     }
 
-    /// Returns the paths of the result in a tree.
-    pub(super) fn place(&self, home: &SubmitterFolder, system: &str) -> ResultPaths {
-        ResultPaths {
-            home: home.clone(),
-            system: system.into(),
-            benchmark: self.folders[0].clone(),
-            scenario: self.folders[1].clone(),
-        }
-    }
-
     /// Returns the folders and files of the result in a tree, each as its path and its source. The
     /// source is a run folder, a file, or the name of a compliance test that is missing.
-    pub(super) fn places(&self, home: &SubmitterFolder, system: &str) -> Vec<(String, String)> {
-        let place = self.place(home, system);
+    pub(super) fn places(&self) -> Vec<(String, String)> {
+        let place = &self.place;
         let mut places = vec![
             (place.performance(), self.performance.name.clone()),
             (place.accuracy(), self.accuracy.name.clone()),
@@ -219,7 +219,8 @@ impl LoadedResult<'_> {
     }
 
     /// Adds logs, accuracy, compliance tests, and the records of all runs to a tree.
-    pub(super) fn put(&self, place: &ResultPaths, tree: &mut FileTree) {
+    pub(super) fn put(&self, tree: &mut FileTree) {
+        let place = &self.place;
         let mut put = |folder: String, name: &str, bytes: &[u8]| {
             tree.insert(format!("{folder}/{name}"), bytes.to_vec());
         };

@@ -7,7 +7,7 @@ use std::{
 
 use netdiv_node_common::words::is_todo;
 
-use super::problems::Problems;
+use super::gap::Problems;
 use crate::{
     input::files,
     official_log::{DetailLog, TruncatedLog},

@@ -1,6 +1,6 @@
 //! The program's sources in a submission (N16), and the description of the wire protocol (N17).
 
-use super::{folder::FileTree, problems::Problems};
+use super::{folder::FileTree, gap::Problems};
 use crate::{
     sources_digest::{SourceFile, sources_sha256},
     tree::{IMPLEMENTATION, SubmitterFolder, documents},

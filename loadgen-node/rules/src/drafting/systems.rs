@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use netdiv_node_common::words::{did_you_mean, is_todo};
 use serde_json::{Map, Value};
 
-use super::{problems::Problems, submission_toml::SubmissionSettings};
+use super::{gap::Problems, submission_toml::SubmissionSettings};
 use crate::{
     Division,
     book::system_fields::{FIELDS, FieldRequirement, SystemField, UNRECORDED_FIELDS},

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use super::{
     cluster::Cluster,
+    gap::Problems,
     graph::reach,
     graph::{Cable, LinkEnd},
-    problems::Problems,
     submission_toml::{LinkSettings, Topology},
 };
 use crate::facts::{machines::LOADGEN, rate::states_a_rate};
