@@ -23,6 +23,9 @@ pub const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
 /// Name of the file with the output of the accuracy script and the hash of the complete accuracy
 /// log.
 pub const ACCURACY_TXT: &str = "accuracy.txt";
+/// Names of the files with the scores that the official script computed for the samples of TEST01:
+/// first of the accuracy run, then of the test. A benchmark that is not deterministic needs them.
+pub(crate) const BASELINE_SCORES: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 /// Name of the file in which TEST01 and TEST06 report their verdict on the responses.
 pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
 /// Name of the file in which TEST09 reports its verdict on the lengths of outputs.

@@ -7,7 +7,6 @@
 
 mod accuracy_txt;
 mod audit_config;
-mod bare;
 mod baseline;
 #[cfg(test)]
 #[path = "../../tests/compliance/mod.rs"]
@@ -16,18 +15,16 @@ mod element;
 mod error;
 mod part;
 mod performance;
-mod script_output;
 mod test01;
 mod test06;
 mod verify;
 
-pub use accuracy_txt::{Metrics, accuracy_hash, accuracy_of};
+pub use accuracy_txt::{Metrics, accuracy_hash, accuracy_of, printed_accuracy, with_hash};
 pub use audit_config::audit_config;
 pub(crate) use audit_config::test_settings;
 pub use baseline::{baseline, compare_baseline};
 pub use error::ComplianceError;
 pub use part::Part;
 pub(crate) use performance::compare as speed;
-pub use script_output::{printed_accuracy, with_hash};
 pub use verify::{Reference, Verification, verify};
 pub(crate) use verify::{first_number, responses, tokens};

@@ -15,17 +15,13 @@ use crate::{
     tree::{self, ResultPaths},
 };
 
-/// Names of the files that TEST01 needs for a non-deterministic benchmark: the scores that the
-/// official script computed for the same samples of both runs.
-const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
-
 /// A compliance test with its run and its verification.
 pub(super) struct Audit {
     pub(super) test: Test,
     pub(super) run: RunFolder,
     /// Contents by file name: the files with the verdict, such as `verify_accuracy.txt`.
     verified: BTreeMap<String, String>,
-    /// Contents by file name, for the test's folder `accuracy`: the files of [`BASELINE`] for
+    /// Contents by file name, for the test's folder `accuracy`: [`BASELINE_SCORES`](tree::BASELINE_SCORES) for
     /// TEST01, and LoadGen's accuracy log for TEST06.
     accuracy: BTreeMap<String, Vec<u8>>,
 }
@@ -57,7 +53,7 @@ pub(super) fn load(
             Err(error) => problems.fault_in(&run.name, format!("{name}: {error}")),
         };
         match test {
-            Test::Test01 => BASELINE.into_iter().for_each(keep),
+            Test::Test01 => tree::BASELINE_SCORES.into_iter().for_each(keep),
             // The log has only a hundred responses and is submitted whole, without a hash.
             Test::Test06 => keep(tree::ACCURACY_LOG),
             Test::Test04 => {}

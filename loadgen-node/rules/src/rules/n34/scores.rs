@@ -5,17 +5,13 @@ use crate::{
     book::{Benchmark, Formats, Test},
     compliance::compare_baseline,
     subject::SubmissionTree,
-    tree::{ResultPaths, VERIFY_ACCURACY},
+    tree::{BASELINE_SCORES, ResultPaths, VERIFY_ACCURACY},
 };
 use std::path::Path;
 
-/// Files with the output of the official accuracy script for TEST01's samples: first from the
-/// accuracy run, then from the test.
-const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
-
 /// Returns true if a folder has both files with scores.
 pub(super) fn exist(accuracy: &Path) -> bool {
-    BASELINE.iter().all(|name| accuracy.join(name).is_file())
+    BASELINE_SCORES.iter().all(|name| accuracy.join(name).is_file())
 }
 
 /// Compares the scores in a folder. Fails with the reasons if they differ.
@@ -24,7 +20,7 @@ pub(super) fn compare(
     benchmark: &Benchmark,
     formats: &Formats,
 ) -> Result<(), String> {
-    let [baseline, compliance] = BASELINE.map(|name| accuracy.join(name));
+    let [baseline, compliance] = BASELINE_SCORES.map(|name| accuracy.join(name));
     let part = compare_baseline(&baseline, &compliance, benchmark, formats).map_err(|error| {
         let why = error.problems().join("; ");
         format!("the scores of the same samples cannot be compared: {why}")
@@ -44,7 +40,7 @@ pub(super) fn contradiction(
         return None;
     }
     let why = compare(&accuracy, benchmark, formats).err()?;
-    let [_, compliance] = BASELINE;
+    let [_, compliance] = BASELINE_SCORES;
     Some(format!(
         "{VERIFY_ACCURACY} passes, and {compliance} does not: {why}: score the samples of these two runs again, or remove both \
          files with scores"

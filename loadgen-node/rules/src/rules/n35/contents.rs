@@ -13,8 +13,8 @@ use crate::{
         unusable::MISSING,
     },
     tree::{
-        ACCURACY_LOG, ACCURACY_TXT, DETAIL, IMPLEMENTATION, Layout, ResultPaths, SUMMARY,
-        VERIFY_ACCURACY, VERIFY_PERFORMANCE,
+        ACCURACY_LOG, ACCURACY_TXT, BASELINE_SCORES, DETAIL, IMPLEMENTATION, Layout, ResultPaths,
+        SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE,
     },
 };
 
@@ -150,7 +150,7 @@ fn of_test(place: &ResultPaths, test: Test) -> Vec<FolderRequirements> {
     let accuracy = |must| FolderRequirements {
         folder: place.compliance_accuracy(name),
         must,
-        may: vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT],
+        may: BASELINE_SCORES.into_iter().chain([ACCURACY_TXT]).collect(),
         is_open_ended: test == Test::Test06,
     };
     let logs = FolderRequirements {
