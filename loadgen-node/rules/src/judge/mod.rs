@@ -2,14 +2,11 @@
 
 pub(crate) mod bandwidth;
 mod distinct;
-pub(crate) mod ecc;
 pub(crate) mod engines;
 pub(crate) mod limits;
-pub(crate) mod loadgen;
 pub(crate) mod machines;
 pub(crate) mod samples;
 pub(crate) mod suite;
-pub(crate) mod uniform_nodes;
 
 use crate::record::Node;
 

@@ -1,13 +1,10 @@
-//! Limits on samples: compression and contents, for N25 and N26 (rules, section 6.2.4), and their
-//! number in accuracy runs, for N2 (section 4.1.1).
+//! Limits on samples: contents, for N26 (rules, section 6.2.4), and their number in accuracy runs,
+//! for N2 (section 4.1.1).
 
-use netdiv_contract::{
-    encoding::Encoding,
-    layout::{self, TensorView},
-};
+use netdiv_contract::layout::{self, TensorView};
 
 use crate::{
-    book::{Benchmark, Compression, ElementType},
+    book::{Benchmark, ElementType},
     record::Prepared,
 };
 
@@ -47,13 +44,6 @@ pub(crate) fn check_manifests(
     })
 }
 
-/// Returns true if the table permits the encoding. Approval by the Working Group is a separate
-/// matter.
-pub(crate) fn permits_encoding(benchmark: &Benchmark, encoding: Encoding) -> bool {
-    let is_allowed = !matches!(benchmark.compression, Compression::None | Compression::Unstated);
-    encoding == Encoding::None || is_allowed
-}
-
 /// Returns a text if a sample of `bytes` bytes has more token ids than the benchmark's prompts may
 /// have. Of several tensors, the first contains the ids.
 pub(crate) fn check_prompt_length(
@@ -91,11 +81,6 @@ fn in_shape(tensor: &str) -> Option<u64> {
     let (_, shape) = tensor.split_once('[')?;
     let mut sizes = shape.trim_end().strip_suffix(']')?.split(',').map(|size| size.trim().parse());
     sizes.try_fold(1_u64, |all, size| Some(all.saturating_mul(size.ok()?)))
-}
-
-/// Describes the permitted contents of a sample.
-pub(crate) fn describe_input(benchmark: &Benchmark) -> String {
-    benchmark.inputs(" or ")
 }
 
 /// Text of a record about a sample of bytes whose meaning is unknown.

@@ -2,9 +2,8 @@
 
 use super::versions::{find_conflicting_values, version_mismatch};
 use crate::{
-    book::{BuiltLoadGen, Sources},
+    book::{BuiltLoadGen, LoadGen, Round, Sources, Table},
     facts::machines::non_empty,
-    judge::loadgen::{LoadGenMatch, check_round, describe_accepted, look_up},
     official_log::DetailLog,
     record::RunResult,
     subject::{Findings, ResultEntry, Subject},
@@ -12,7 +11,7 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
-        of_one_result(subject, entry, found);
+        judge_result(subject, entry, found);
     }
     let versions = |record: &RunResult| {
         (record.versions.loadgen.clone(), record.versions.loadgen_origin.clone())
@@ -22,7 +21,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Judges the logs of a result, which must come from one LoadGen.
-fn of_one_result(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
+fn judge_result(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
     let mut first: Option<(BuiltLoadGen, &str)> = None;
     let logs = entry.runs.iter().filter_map(|run| Some((run, run.detail()?)));
     for (run, log) in logs {
@@ -47,9 +46,13 @@ fn of_one_result(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
             LoadGenMatch::Altered(why) => at.fail(why),
             LoadGenMatch::Unlisted(why) => at.unknown(why),
             LoadGenMatch::Listed(row) => {
-                match subject.round.and_then(|round| check_round(subject.table, row, round)) {
+                match subject.round.and_then(|round| other_round(subject.table, row, round)) {
                     Some(why) => at.fail(why),
-                    None => at.or_pass(describe_accepted(row)),
+                    // The two documents that define which LoadGen is accepted.
+                    None => at.or_pass(format!(
+                        "LoadGen's files are those of {row}: rules 5.1 require \"a tagged approved revision\", and the README of \
+                         mlcommons/inference accepts \"any commit since\" the round's seed release"
+                    )),
                 }
             }
         }
@@ -70,6 +73,79 @@ fn built(log: &DetailLog) -> Result<BuiltLoadGen, String> {
         files.ok_or("the log has no map loadgen_file_sha1: submit it as LoadGen wrote it")?;
     let files = files.iter().map(|(path, sha1)| (path, sha1.as_str().unwrap_or_default()));
     Ok(BuiltLoadGen { version, changes, sources: Sources::of(files) })
+}
+
+/// Result of looking up a LoadGen in the table.
+#[derive(Debug, PartialEq)]
+enum LoadGenMatch<'t> {
+    /// Its files match a row of the table.
+    Listed(&'t LoadGen),
+    /// Its files match no row; the text describes how to add a row.
+    Unlisted(String),
+    /// It was changed or contradicts itself; the text describes that.
+    Altered(String),
+}
+
+/// Looks up a LoadGen in the table by its source files. If no row has them, the returned text
+/// contains a row to add, with `schedule_seed`.
+fn look_up<'t>(
+    table: &'t Table,
+    built: &BuiltLoadGen,
+    schedule_seed: Option<u64>,
+) -> LoadGenMatch<'t> {
+    let BuiltLoadGen { version, changes, sources } = built;
+    if !["", "NA"].contains(&changes.as_str()) {
+        return LoadGenMatch::Altered(format!("it was built with uncommitted changes: {changes}"));
+    }
+    let is_it = |known: &&LoadGen| known.sources_sha256 == sources.sha256;
+    let Some(row) = table.loadgens.iter().find(is_it) else {
+        return LoadGenMatch::Unlisted(unlisted(table, built, schedule_seed));
+    };
+    if let Some(header) = &sources.conf_header_sha1
+        && *header != row.mlperf_conf_h_sha1
+    {
+        return LoadGenMatch::Unlisted(format!(
+            "its sources are those of {row}, but its mlperf_conf.h (SHA-1 {header}) is not what LoadGen's build generates from that \
+             mlperf.conf (SHA-1 {}): compare them, or rebuild LoadGen",
+            row.mlperf_conf_h_sha1
+        ));
+    }
+    if !row.versions.iter().any(|version| version == built.number()) {
+        return LoadGenMatch::Altered(format!(
+            "it reports version {version}, but its files are those of {row}, version {}: rebuild it from unmodified sources",
+            row.versions.join(", ")
+        ));
+    }
+    LoadGenMatch::Listed(row)
+}
+
+/// Returns a text if a LoadGen belongs to another round than `round`.
+fn other_round(table: &Table, row: &LoadGen, round: &Round) -> Option<String> {
+    let own = table.round_of_loadgen(row);
+    if own.is_some_and(|own| own.name == round.name) {
+        return None;
+    }
+    let own = own.map_or_else(|| "none in the table".to_owned(), |own| own.name.to_string());
+    Some(format!(
+        "its files are those of {row}, with the seeds of round {own}, not of round {}: {}",
+        round.name,
+        table.build_for(round)
+    ))
+}
+
+fn unlisted(table: &Table, built: &BuiltLoadGen, schedule_seed: Option<u64>) -> String {
+    let last = table.loadgens.last().map_or_else(String::new, |row| format!(", up to {row}"));
+    let header = built.sources.conf_header_sha1.as_deref().unwrap_or("SHA1");
+    let seed = schedule_seed.map_or_else(|| "SEED".into(), |seed| seed.to_string());
+    format!(
+        "the files of LoadGen {} match no commit in the table{last}. If they belong to a later commit of \
+         mlcommons/inference, add this line above the first table in a copy of table.toml, and pass that as --benchmarks: loadgen = [{{ \
+         versions = [\"{}\"], commit = \"COMMIT\", date = \"DATE\", schedule_seed = \"{seed}\", sources_sha256 = \"{}\", \
+         mlperf_conf_h_sha1 = \"{header}\" }}]",
+        built.version,
+        built.number(),
+        built.sources.sha256
+    )
 }
 
 /// Returns a finding if the record and the LoadGen node's evidence name different versions of
@@ -93,10 +169,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::{
-        book::{LoadGen, Table},
-        fixture::loadgen_files::{OF_5_0_11 as MAP, of_release},
-    };
+    use crate::fixture::loadgen_files::{OF_5_0_11 as MAP, of_release};
 
     fn log(version: &str, status: &str, map: &str) -> DetailLog {
         let line = |key: &str, value: &str| {

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use netdiv_contract::encoding::Encoding;
 
 use crate::{
-    book::Benchmark,
-    judge::samples::permits_encoding,
+    book::{Benchmark, Compression},
     placeholder::is_placeholder,
     record::{Evidence, Node, RunResult},
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, Subject},
@@ -55,7 +54,9 @@ fn encoding(
         .chain([("samples", record.encoding)])
         .filter(|(_, encoding)| *encoding != Encoding::None)
         .collect();
-    for (what, encoding) in used.iter().filter(|(_, one)| !permits_encoding(benchmark, *one)) {
+    // The approval is a separate matter.
+    let is_allowed = !matches!(benchmark.compression, Compression::None | Compression::Unstated);
+    for (what, encoding) in used.iter().filter(|_| !is_allowed) {
         at.fail(format!(
             "{what} are sent with {encoding}, which section 6.2.4 does not allow for {}: choose the encoding none, and run again",
             benchmark.name

@@ -2,7 +2,7 @@
 
 use crate::{
     book::Benchmark,
-    judge::samples::{describe_input, is_allowed_input},
+    judge::samples::is_allowed_input,
     record::RunResult,
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, Subject},
 };
@@ -20,7 +20,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn input(benchmark: &Benchmark, record: &RunResult, mut at: PlaceJudgement) {
-    let wanted = describe_input(benchmark);
+    let wanted = benchmark.inputs(" or ");
     match is_allowed_input(benchmark, &record.input) {
         None => at.unknown(format!("the tensors of a sample are unknown; expected {wanted}")),
         Some(true) => at.or_pass(format!("samples contain what the benchmark allows: {wanted}")),

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     facts::node_software::{
-        ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, NodeSoftware, PROGRAM, VERSION, brief,
+        ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, NodeSoftware, PROGRAM, SETTING, VERSION, brief,
     },
-    judge::uniform_nodes::node_differences,
     subject::{Findings, ResultEntry, Subject},
 };
 
@@ -55,6 +54,32 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             found.fail(place, text);
         }
     }
+}
+
+/// Lists forbidden differences between the nodes of a result, each with its remedy. Machines may
+/// differ, and so may settings for a machine: devices, batches, threads, windows.
+fn node_differences(nodes: &BTreeMap<&str, NodeSoftware>) -> Vec<String> {
+    let mut all: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for (name, running) in nodes {
+        let alike = running.iter().filter(|(what, _)| {
+            [MODEL, ENGINE, FRAMEWORK, PROGRAM, VERSION].contains(&what.as_str())
+                || what.starts_with(SETTING)
+        });
+        for (what, value) in alike {
+            all.entry(what).or_default().entry(value).or_default().push(name);
+        }
+    }
+    let differ = all.into_iter().filter(|(_, values)| values.len() > 1);
+    let said = differ.map(|(what, values)| {
+        let values = values.into_iter();
+        let values = values.map(|(value, nodes)| format!("{} at {}", brief(value), nodes.join(", ")));
+        let values: Vec<_> = values.collect();
+        format!(
+            "the nodes differ in their {what}: {}; a result requires the same model, program and framework: start all nodes alike",
+            values.join(", and ")
+        )
+    });
+    said.collect()
 }
 
 /// Returns, by node, the properties that are equal in all runs of a result. N30 reports properties
