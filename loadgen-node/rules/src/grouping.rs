@@ -57,7 +57,6 @@ pub(crate) const LOGGED_ERROR: &str = "LoadGen logged an error: ";
 /// Findings that have one cause and are shown on one line: their texts are equal, or differ only in
 /// figures.
 struct Cause {
-    outcome: Outcome,
     rules: BTreeSet<Rule>,
     /// Text of the first finding, without its figures (see [`without_figures`]).
     shape: String,
@@ -67,18 +66,6 @@ struct Cause {
 }
 
 impl Cause {
-    fn new(finding: &GroupedFinding) -> Self {
-        let GroupedFinding { rule, outcome, text, .. } = finding;
-        let (rules, texts) = (BTreeSet::from([*rule]), BTreeSet::from([text.clone()]));
-        Self {
-            outcome: *outcome,
-            rules,
-            shape: without_figures(text),
-            texts,
-            first: finding.clone(),
-        }
-    }
-
     fn add(&mut self, finding: &GroupedFinding) {
         self.rules.insert(finding.rule);
         self.texts.insert(finding.text.clone());
@@ -133,14 +120,13 @@ pub fn lines<'a>(
     let mut causes: Vec<Cause> = Vec::new();
     let mut known: BTreeMap<(Outcome, String), usize> = BTreeMap::new();
     for finding in findings {
-        match known.get(&(finding.outcome, without_figures(&finding.text))) {
-            Some(place) => causes[*place].add(finding),
-            None => {
-                let cause = Cause::new(finding);
-                known.insert((cause.outcome, cause.shape.clone()), causes.len());
-                causes.push(cause);
-            }
+        let shape = without_figures(&finding.text);
+        let place = *known.entry((finding.outcome, shape.clone())).or_insert(causes.len());
+        if place == causes.len() {
+            let (rules, texts) = (BTreeSet::new(), BTreeSet::new());
+            causes.push(Cause { rules, shape, texts, first: finding.clone() });
         }
+        causes[place].add(finding);
     }
     causes.iter().map(|cause| cause.line(prefix)).collect()
 }

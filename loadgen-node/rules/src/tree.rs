@@ -118,12 +118,6 @@ impl SubmitterFolder {
         Self { layout, division, submitter, code: layout.code() }
     }
 
-    /// Replaces the name of the folder that contains all code.
-    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
-        self.code = code;
-        self
-    }
-
     /// Returns the path of the submitter's folder.
     pub fn root(&self) -> String {
         format!("{}/{}", self.division, self.submitter)

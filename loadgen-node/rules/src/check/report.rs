@@ -95,14 +95,8 @@ impl Judgement {
     fn text(&self, subject: &str) -> String {
         let Self { division, round, .. } = self;
         let (name, by) = (&round.name, round.by);
-        let division_name = match division {
-            JudgedDivision::Closed => "Closed",
-            JudgedDivision::Network => "Network",
-            JudgedDivision::Open => "Open",
-        };
-        let mut text = format!(
-            "The rules of the {division_name} division, in {subject} (round {name}, {by})\n\n"
-        );
+        let mut text =
+            format!("The rules of the {division} division, in {subject} (round {name}, {by})\n\n");
         text += &line("", "outcome", "section", "rule");
         let asked: Vec<_> = Rule::all().filter(|rule| self.is_asked(*rule)).collect();
         for rule in &asked {
@@ -112,8 +106,7 @@ impl Judgement {
         let not_asked: Vec<_> = Rule::all().filter(|rule| !self.is_asked(*rule)).collect();
         if !not_asked.is_empty() {
             let rules = not_asked.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ");
-            text +=
-                &format!("Not required in the {division_name} division (section 6.2): {rules}\n");
+            text += &format!("Not required in the {division} division (section 6.2): {rules}\n");
         }
         let with = |outcome| self.findings.iter().filter(move |f| f.outcome == outcome);
         let prefix = &prefix(self);

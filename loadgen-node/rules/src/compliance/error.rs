@@ -29,7 +29,10 @@ impl From<LogError> for ComplianceError {
 /// Reads a summary. Fails if the official scripts cannot read it.
 pub(super) fn read_summary(path: &Path) -> Result<Summary, ComplianceError> {
     let summary = Summary::read(path).map_err(|error| ComplianceError::new(path, error))?;
-    summary.well_formed().map_err(|why| ComplianceError::new(path, why))
+    match summary.malformed {
+        None => Ok(summary),
+        Some(why) => Err(ComplianceError::new(path, why)),
+    }
 }
 
 /// Returns both values. If a value is missing, returns an error with the problems of both results.

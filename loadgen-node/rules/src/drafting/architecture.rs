@@ -2,11 +2,11 @@
 //! and the system's architecture (N28).
 
 use super::{
-    cluster::{Cluster, NamedMachine},
+    cluster::{Cluster, LinkEnd, NamedMachine},
     diagram,
-    graph::{Cable, LinkEnd},
     markdown::{known, table},
     submission_toml::{SwitchSettings, Topology},
+    topology::Cable,
 };
 use crate::facts::{interfaces::Interfaces as _, rate};
 

@@ -2,9 +2,9 @@
 //! network interfaces, every switch and every link.
 
 use super::{
-    cluster::{Cluster, NamedMachine},
-    graph::{Cable, LinkEnd},
+    cluster::{Cluster, LinkEnd, NamedMachine},
     submission_toml::{SwitchSettings, Topology},
+    topology::Cable,
 };
 use crate::facts::{count_texts, interfaces::Interfaces as _, rate};
 

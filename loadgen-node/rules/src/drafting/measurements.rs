@@ -1,10 +1,9 @@
-//! The measurements file of a result, and its README.
+//! The measurements file of a result.
 
 use serde_json::{Map, Value, json};
 
 use super::{
     gap::Problems,
-    readme::reproduction,
     results::RecordedResult,
     submission_toml::{ResultSettings, Retrained, Retraining},
 };
@@ -89,13 +88,4 @@ pub(super) fn retraining_tag(tag: &Retraining) -> Value {
         "numerics": tag.numerics,
         "quantization": tag.quantization,
     })
-}
-
-/// Makes `README.md`: the submitter's text, the result, and the steps to reproduce it.
-pub(super) fn readme(result: &RecordedResult<'_>) -> String {
-    let made = reproduction(result);
-    match result.settings.readme.as_deref().unwrap_or_default().trim() {
-        "" => made,
-        written => format!("{written}\n\n{made}"),
-    }
 }

@@ -11,7 +11,6 @@ pub(crate) mod documents;
 pub(crate) mod draft;
 pub(crate) mod folder;
 pub(crate) mod gap;
-mod graph;
 mod make_accuracy_txt;
 mod make_user_conf;
 mod markdown;

@@ -1,5 +1,4 @@
-//! Generated part of a result's `README.md`: the result and the steps to reproduce it, from its
-//! records.
+//! The `README.md` of a result: the submitter's text, the result, and the steps to reproduce it.
 
 use serde_json::Value;
 
@@ -9,8 +8,17 @@ use super::{
 };
 use crate::record::RunResult;
 
-/// Generates the text about a result.
-pub(super) fn reproduction(recorded: &RecordedResult<'_>) -> String {
+/// Makes `README.md`.
+pub(super) fn readme(result: &RecordedResult<'_>) -> String {
+    let generated = generated_text(result);
+    match result.settings.readme.as_deref().unwrap_or_default().trim() {
+        "" => generated,
+        written => format!("{written}\n\n{generated}"),
+    }
+}
+
+/// Generates the result and the steps to reproduce it, from the records.
+fn generated_text(recorded: &RecordedResult<'_>) -> String {
     let (result, accuracy) = (recorded.performance, recorded.accuracy);
     let mut text = format!("# {}\n\n", recorded.name);
     for metric in result.metric.iter().chain(&result.token_metric) {

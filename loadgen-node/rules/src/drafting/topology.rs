@@ -1,16 +1,30 @@
-//! Checks of the topology: every interface on a route has a link, both ends of every link exist,
-//! and each node is reachable.
+//! The topology as a graph, and its checks: every interface on a route has a link, both ends of
+//! every link exist, and each node is reachable.
 
 use std::collections::BTreeSet;
 
 use super::{
-    cluster::Cluster,
+    cluster::{Cluster, LinkEnd},
     gap::Problems,
-    graph::reach,
-    graph::{Cable, LinkEnd},
     submission_toml::{LinkSettings, Topology},
 };
 use crate::facts::{machines::LOADGEN, rate::states_a_rate};
+
+/// A link whose ends exist.
+#[derive(Debug, Clone)]
+pub(super) struct Cable<'a> {
+    pub(super) ends: [LinkEnd; 2],
+    pub(super) link: &'a LinkSettings,
+}
+
+impl Cable<'_> {
+    /// Returns media, rate and length as text.
+    pub(super) fn text(&self) -> String {
+        let LinkSettings { media, rate, length, .. } = self.link;
+        let length = length.as_ref().map_or_else(String::new, |length| format!(", {length}"));
+        format!("{media}, {rate}{length}")
+    }
+}
 
 /// Checks the topology, and adds its faults. Returns all links with valid ends, in the order of the
 /// settings.
@@ -157,6 +171,51 @@ fn check_routes(
             ));
         }
     }
+}
+
+/// Returns all ends that are reachable from `start` through cables and switches, but not through
+/// machines.
+fn reach(start: &LinkEnd, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<LinkEnd> {
+    let mut reached = BTreeSet::from([start.clone()]);
+    let mut waiting = vec![start.clone()];
+    while let Some(end) = waiting.pop() {
+        let is_switch = cluster.find(&end.device).is_none();
+        for cable in cables {
+            for (here, there) in [(0, 1), (1, 0)] {
+                let here = &cable.ends[here];
+                let joined = if is_switch { here.device == end.device } else { *here == end };
+                if joined && reached.insert(cable.ends[there].clone()) {
+                    waiting.push(cable.ends[there].clone());
+                }
+            }
+        }
+    }
+    reached
+}
+
+/// Returns the fields of a system's description that the links determine.
+pub(super) fn link_fields(cables: &[Cable<'_>]) -> Vec<(&'static str, String)> {
+    let mut media: Vec<&str> = Vec::new();
+    for cable in cables {
+        if !media.contains(&cable.link.media.as_str()) {
+            media.push(&cable.link.media);
+        }
+    }
+    let fields = [
+        ("network_media", media.join(" / ")),
+        ("network_topology", describe_links(cables)),
+        ("host_networking_topology", describe_links(cables)),
+    ];
+    fields.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// Describes all links, for the field `network_topology`.
+fn describe_links(cables: &[Cable<'_>]) -> String {
+    let line = |cable: &Cable<'_>| {
+        let [from, to] = &cable.ends;
+        format!("{from} <-> {to} ({})", cable.text())
+    };
+    cables.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

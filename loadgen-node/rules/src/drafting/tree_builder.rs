@@ -12,8 +12,9 @@ use super::{
     description, documents,
     folder::{FileTree, is_folder_name},
     gap::Problems,
-    graph, measurements,
+    measurements,
     named_files::is_path,
+    readme,
     results::RecordedResult,
     submission_toml::SubmissionSettings,
     systems, topology,
@@ -50,7 +51,7 @@ impl TreeBuilder<'_> {
                 self.problems,
             );
             self.tree.insert(result.place.measurements_json(), json(&fields));
-            self.tree.insert(result.place.readme(), measurements::readme(result).into_bytes());
+            self.tree.insert(result.place.readme(), readme::readme(result).into_bytes());
         }
         match self.results.first() {
             Some(first) => self.machines(first.performance),
@@ -107,7 +108,7 @@ impl TreeBuilder<'_> {
         }
         let runs: Vec<_> = self.results.iter().flat_map(RecordedResult::records).collect();
         let mut derived = description::fields(cluster, &runs);
-        derived.extend(graph::fields(&cables));
+        derived.extend(topology::link_fields(&cables));
         let description = systems::description(settings, &derived, self.problems);
         self.tree.insert(self.home.system_json(system), json(&description));
         let measurement = settings.architecture.measurement.as_deref().unwrap_or_default();

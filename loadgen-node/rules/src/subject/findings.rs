@@ -192,17 +192,6 @@ impl PlaceJudgement<'_> {
         self.found.fail(place, text);
     }
 
-    /// Like [`Self::fail_at`], for each reason.
-    pub(crate) fn fail_each_at<T: Into<String>>(
-        &mut self,
-        place: &str,
-        texts: impl IntoIterator<Item = T>,
-    ) {
-        for text in texts {
-            self.fail_at(place, text);
-        }
-    }
-
     /// Reports that the rule cannot be judged at another place, which is judged together with this
     /// one.
     pub(crate) fn unknown_at(&mut self, place: impl Into<String>, text: impl Into<String>) {

@@ -1,6 +1,6 @@
 //! LoadGen's logs of one run: the detail log, and the summary, which must agree with it.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 
@@ -27,8 +27,8 @@ pub(crate) struct Logs {
 /// Values in a detail log that identify its round.
 #[derive(Debug, Clone)]
 pub(crate) struct RoundMarks {
-    /// The seeds in effect, in the order of [`Seeds::SETTINGS`].
-    pub(crate) seeds: [Option<u64>; 3],
+    /// The seeds in effect, by the name of the setting.
+    pub(crate) seeds: BTreeMap<&'static str, u64>,
     /// LoadGen's version, without its revision.
     pub(crate) version: Option<String>,
 }
@@ -36,16 +36,11 @@ pub(crate) struct RoundMarks {
 impl RoundMarks {
     fn of(detail: &DetailLog) -> Self {
         let version = detail.text("loadgen_version").and_then(|text| text.split(' ').next());
+        let seeds = Seeds::SETTINGS.into_iter();
         Self {
-            seeds: Seeds::SETTINGS.map(|setting| detail.seed(setting)),
+            seeds: seeds.filter_map(|setting| Some((setting, detail.seed(setting)?))).collect(),
             version: version.map(str::to_owned),
         }
-    }
-
-    /// Returns the seed of a setting.
-    pub(crate) fn seed(&self, setting: &str) -> Option<u64> {
-        let place = Seeds::SETTINGS.iter().position(|known| *known == setting)?;
-        self.seeds[place]
     }
 }
 

@@ -215,14 +215,9 @@ impl RunFiles {
         self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
     }
 
-    /// Returns true if the record exists, but is unusable.
-    pub(crate) fn has_unusable_record(&self) -> bool {
-        matches!(self.record, Some(Err(_)))
-    }
-
     /// Returns true if neither the record nor the detail log belongs to this run.
     pub(crate) fn is_set_aside(&self) -> bool {
-        self.has_unusable_record() && self.detail().is_none()
+        matches!(self.record, Some(Err(_))) && self.detail().is_none()
     }
 
     /// Returns the SHA-256 of the detail log, computed from the log, or from the record if the logs

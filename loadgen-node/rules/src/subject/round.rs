@@ -74,7 +74,7 @@ fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
 fn of_seeds(table: &Table, results: &[ResultEntry]) -> Option<RoundName> {
     let logged = |run: &RunFiles| {
         let marks = run.logs.as_ref()?.marks.as_ref()?;
-        Some(table.round_of_seeds(|setting| marks.seed(setting))?.name)
+        Some(table.round_of_seeds(|setting| marks.seeds.get(setting).copied())?.name)
     };
     let asked_for = |run: &RunFiles| {
         let settings = &run.result()?.test_settings;

@@ -4,7 +4,7 @@ use minijinja::{Environment, Error, Value, context};
 use netdiv_node_common::words::TODO;
 use strum::VariantArray as _;
 
-use super::template_values::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
+use super::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
 use crate::{
     Division,
     book::{

@@ -36,7 +36,7 @@ pub(crate) fn find_home(
     let layout = detect_layout(&folder).unwrap_or(layout);
     let names = [layout, Layout::A, Layout::B].map(Layout::code);
     let code = names.into_iter().find(|name| folder.join(name).is_dir()).unwrap_or(layout.code());
-    SubmitterFolder::new(layout, division, submitter).with_code(code)
+    SubmitterFolder { code, ..SubmitterFolder::new(layout, division, submitter) }
 }
 
 /// Returns the layout that the submitter's folder shows; `None` if it contains nothing that is

@@ -22,7 +22,7 @@ pub(crate) struct Summary {
     /// Values of all `key: value` lines by key, in file order. They include the effective settings.
     values: BTreeMap<String, Vec<String>>,
     /// Problem of the first line that an official script cannot read.
-    malformed: Option<String>,
+    pub(crate) malformed: Option<String>,
 }
 
 /// A score, as text and as a number.
@@ -68,14 +68,6 @@ impl Summary {
             self.errors.push(count.into());
         }
         Ok(())
-    }
-
-    /// Returns the summary if an official script can read all of it, or else the reason.
-    pub(crate) fn well_formed(self) -> Result<Self, String> {
-        match self.malformed {
-            None => Ok(self),
-            Some(why) => Err(why),
-        }
     }
 
     /// Returns true if a key has several lines although LoadGen writes one.

@@ -43,7 +43,9 @@ pub(super) fn judge(division: JudgedDivision, entry: &ResultEntry, at: &mut Plac
             _ => at.fail_at(path, format!("{field} is missing or empty")),
         }
     }
-    at.fail_each_at(path, other_types(entry, json));
+    for text in other_types(entry, json) {
+        at.fail_at(path, text);
+    }
 }
 
 /// Adds the finding that [`unwritten`] returns, at `place`.
