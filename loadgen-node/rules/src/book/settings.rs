@@ -81,7 +81,6 @@ impl LoadGenSetting {
         Scenario::ALL.into_iter().find(is_named).is_none_or(|named| named == scenario)
     }
 
-    /// Returns true if the field is a real number.
     pub(crate) fn is_real(&self) -> bool {
         matches!(self.bound, Some(Bound::Real(..)))
     }

@@ -1,10 +1,8 @@
 //! Fields of the system description that the official submission checkers require.
 
-/// A field of the system description.
 pub(crate) struct SystemField {
     pub(crate) name: &'static str,
     pub(crate) kind: FieldRequirement,
-    /// Example of a value.
     pub(crate) example: &'static str,
 }
 

@@ -163,7 +163,6 @@ fn benchmark(merged: toml::Value) -> Result<Benchmark, String> {
     Ok(benchmark)
 }
 
-/// Returns the problems of a single benchmark.
 fn check(benchmark: &Benchmark) -> Vec<String> {
     let good_name = |name: &str| {
         !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/\\".contains(c))

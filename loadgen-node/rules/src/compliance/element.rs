@@ -38,12 +38,10 @@ impl Element {
         }
     }
 
-    /// Size of a number in bytes.
     const fn size(self) -> usize {
         element_bytes(self.0)
     }
 
-    /// Returns all numbers of a response.
     pub(super) fn numbers(self, response: &[u8]) -> Result<Vec<Number>, String> {
         self.check(response.len())?;
         Ok(response.chunks_exact(self.size()).map(|bytes| self.read(bytes)).collect())

@@ -24,7 +24,6 @@ impl Part {
         self.passes_script() && self.stricter.is_empty()
     }
 
-    /// Lists all reasons for which netdiv fails the run.
     pub(crate) fn reasons(&self) -> String {
         [self.problems.as_slice(), &self.stricter].concat().join("; ")
     }

@@ -24,7 +24,6 @@ const ENDS: [(&str, &[i64]); 2] = [("llama3", &[128_001, 128_008, 128_009]), ("d
 /// Requirements that decide the result of a check.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Requirements {
-    /// Requirements of the official script.
     Script,
     /// Requirements of netdiv, which are stricter.
     Netdiv,

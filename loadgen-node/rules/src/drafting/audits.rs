@@ -15,7 +15,6 @@ use crate::{
     tree::{self, ResultPaths},
 };
 
-/// A compliance test with its run and its verification.
 pub(super) struct Audit {
     pub(super) test: Test,
     pub(super) run: RunFolder,
@@ -80,7 +79,6 @@ fn unverifiable_files(test: Test, why: &str, base: &Path) -> BTreeMap<String, St
 }
 
 impl Audit {
-    /// Adds the files of the test to a tree.
     pub(super) fn put(&self, place: &ResultPaths, tree: &mut FileTree) {
         let name = self.test.name();
         let mut put = |folder: &str, name: &str, bytes: &[u8]| {

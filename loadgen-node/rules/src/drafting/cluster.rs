@@ -18,7 +18,6 @@ pub(crate) struct Cluster {
     pub(crate) machines: Vec<NamedMachine>,
 }
 
-/// A machine and its name.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedMachine {
     pub(crate) name: String,
@@ -28,9 +27,7 @@ pub(crate) struct NamedMachine {
 /// End of a cable: an interface of a machine, or a port of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkEnd {
-    /// Name of the machine or the switch.
     pub(crate) device: String,
-    /// Name of the interface or the port.
     pub(crate) port: String,
 }
 

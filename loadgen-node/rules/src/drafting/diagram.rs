@@ -46,7 +46,6 @@ pub(super) fn mermaid(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_
     text + "```\n"
 }
 
-/// Returns the lines in the box of a machine.
 fn machine(title: String, named: &NamedMachine, cables: &[Cable<'_>]) -> Vec<String> {
     let NamedMachine { name, machine } = named;
     let mut lines = vec![title];

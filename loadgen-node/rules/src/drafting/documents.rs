@@ -76,7 +76,6 @@ pub(crate) fn compression(encodings: &[&str], approval: &str) -> String {
     )
 }
 
-/// Generates `power.md`.
 pub(crate) fn power(text: &str) -> String {
     format!("# Power\n\n{}\n", text.trim())
 }

@@ -29,7 +29,6 @@ pub(crate) struct Draft {
     /// Paths in the tree with their sources. A path is a folder or a file; its source is the run
     /// folder or the file that it was made from.
     pub(crate) runs: Vec<(String, String)>,
-    /// Names of the runs that were rehearsals.
     pub(crate) rehearsed: Vec<String>,
     /// Names of the runs that were made for the Open division.
     pub(crate) open: Vec<String>,
@@ -175,7 +174,6 @@ fn home(
     (SubmitterFolder::new(layout, division.word(), &submitter), usable(&id, "system"))
 }
 
-/// Checks that each result is listed once.
 fn check_once(results: &[LoadedResult<'_>], problems: &mut Problems) {
     for (place, result) in results.iter().enumerate() {
         if results[..place].iter().any(|other| other.name == result.name) {

@@ -42,7 +42,6 @@ impl StagedFolder {
         &self.part
     }
 
-    /// Writes the files of a tree into the folder.
     pub(crate) fn write(&self, tree: &FileTree) -> io::Result<()> {
         for (path, bytes) in tree {
             let path = self.part.join(path);

@@ -47,7 +47,6 @@ pub(crate) fn format_gaps(gaps: &[Gap]) -> String {
 /// Gaps found so far, in the order of their discovery. A gap is a fault that prevents a submission.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
-    /// Name of the settings file.
     settings: String,
     gaps: Vec<Gap>,
 }
@@ -88,7 +87,6 @@ impl Problems {
         ""
     }
 
-    /// Returns all gaps.
     pub(super) fn gaps(self) -> Vec<Gap> {
         self.gaps
     }

@@ -20,7 +20,6 @@ pub(crate) fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a code block.
 pub(crate) fn block(language: &str, text: &str) -> String {
     // The fence must be longer than any in the text.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -28,7 +27,6 @@ pub(crate) fn block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// Text for an unknown value.
 pub(crate) const UNKNOWN: &str = "not known";
 
 /// Returns the text of a known value, or [`UNKNOWN`].

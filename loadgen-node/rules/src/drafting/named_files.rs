@@ -27,7 +27,6 @@ const SAMPLES: &str = "spl.txt";
 
 /// A tree in progress, with the folder that contains the named files.
 pub(super) struct NamedFiles<'a> {
-    /// Folder of `submission.toml`.
     pub(super) base: &'a Path,
     pub(super) home: &'a SubmitterFolder,
     pub(super) tree: &'a mut FileTree,
@@ -102,7 +101,6 @@ impl NamedFiles<'_> {
         *path = to;
     }
 
-    /// Copies all files of a result's runs.
     pub(super) fn runs(&mut self, result: &LoadedResult<'_>, settings: &SubmissionSettings) {
         result.put(self.tree);
         if let Some(folder) = &result.settings.power {

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::record::RunResult;
 
-/// Makes `README.md`.
 pub(super) fn readme(result: &RecordedResult<'_>) -> String {
     let generated = generated_text(result);
     match result.settings.readme.as_deref().unwrap_or_default().trim() {
@@ -104,7 +103,6 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Quotes a value for a shell, if necessary.
 fn quoted(value: &Value) -> String {
     let text = plain(value);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);

@@ -26,7 +26,6 @@ pub(super) struct LoadedResult<'a> {
     /// Benchmark and scenario, such as `resnet50 Offline`.
     pub(super) name: String,
     pub(super) benchmark_name: String,
-    /// Paths of the result in the tree.
     pub(super) place: ResultPaths,
     /// Benchmark, if the table has it.
     pub(super) benchmark: Option<&'a Benchmark>,
@@ -45,7 +44,6 @@ pub(crate) struct RecordedResult<'a> {
     pub(crate) name: String,
     /// Benchmark, if the table has it.
     pub(crate) benchmark: Option<&'a Benchmark>,
-    /// Paths of the result in a tree.
     pub(crate) place: ResultPaths,
     pub(crate) performance: &'a RunResult,
     pub(crate) accuracy: &'a RunResult,
@@ -56,19 +54,16 @@ pub(crate) struct RecordedResult<'a> {
 }
 
 impl<'a> RecordedResult<'a> {
-    /// Returns the records of all runs.
     pub(super) fn records(&self) -> impl Iterator<Item = &'a RunResult> {
         [self.performance, self.accuracy].into_iter().chain(self.others.values().copied())
     }
 }
 
-/// Data that all results of a submission share.
 pub(super) struct SubmissionContext<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
     pub(super) round: Option<&'a Round>,
     pub(super) home: &'a SubmitterFolder,
-    /// Name of the system.
     pub(super) system: &'a str,
 }
 
@@ -162,12 +157,10 @@ fn place(
 }
 
 impl LoadedResult<'_> {
-    /// Returns all runs of the result.
     pub(super) fn runs(&self) -> impl Iterator<Item = &RunFolder> {
         self.records().map(|(_, run)| run)
     }
 
-    /// Returns the result with its records.
     pub(super) fn recorded(&self) -> RecordedResult<'_> {
         let digests = self.digests.iter().map(|run| (None, &run.result));
         let audits = self.audits.iter().map(|audit| (Some(audit.test), &audit.run.result));
@@ -183,7 +176,6 @@ impl LoadedResult<'_> {
         }
     }
 
-    /// Returns the name of the model in user.conf.
     pub(super) fn model(&self) -> &str {
         self.benchmark.map_or(&self.benchmark_name, |benchmark| &benchmark.loadgen_model)
     }

@@ -15,14 +15,11 @@ use crate::{
     tree,
 };
 
-/// Contents of a run folder.
 #[derive(Debug)]
 pub(super) struct RunFolder {
-    /// Path of the folder.
     pub(super) folder: PathBuf,
     /// Name in messages: the folder as written in the settings.
     pub(super) name: String,
-    /// Parsed `result.json`.
     pub(super) result: RunResult,
     /// Bytes of `result.json`.
     pub(super) record: Vec<u8>,

@@ -56,7 +56,6 @@ pub struct SubmissionSettings {
     /// Report on retraining, required for a result with a retrained model (retraining rules,
     /// section 10).
     pub retraining: Option<Retraining>,
-    /// Name of the settings file.
     #[serde(skip)]
     pub(crate) file: String,
     #[serde(skip)]
@@ -101,7 +100,6 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Returns true if the settings contain no topology.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_none() && self.switches.is_empty() && self.links.is_empty()
     }
@@ -259,7 +257,6 @@ impl SubmissionSettings {
         Ok(Self { todos: todos(&text), file, ..settings })
     }
 
-    /// Parses the text of a `submission.toml`.
     pub(crate) fn of_text(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| with_suggestion(&error.to_string()))
     }

@@ -18,7 +18,6 @@ pub(super) struct Cable<'a> {
 }
 
 impl Cable<'_> {
-    /// Returns media, rate and length as text.
     pub(super) fn text(&self) -> String {
         let LinkSettings { media, rate, length, .. } = self.link;
         let length = length.as_ref().map_or_else(String::new, |length| format!(", {length}"));

@@ -141,7 +141,6 @@ impl TreeBuilder<'_> {
     }
 }
 
-/// Formats a JSON file.
 fn json(value: &impl Serialize) -> Vec<u8> {
     // Maps with strings as keys are always valid JSON.
     let value = serde_json::to_value(value).unwrap_or_default();

@@ -1,6 +1,5 @@
 //! The permitted fabrics (rules, section 6.2.2): their kinds of interfaces and their common names.
 
-/// A permitted fabric.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fabric {
     /// Kind of the fabric's interfaces in the evidence.
@@ -24,7 +23,6 @@ pub(crate) fn of_kind(kind: &str) -> Option<&'static Fabric> {
     FABRICS.iter().find(|fabric| fabric.kind == kind)
 }
 
-/// Returns the fabrics that a text names.
 pub(crate) fn named_in(text: &str) -> Vec<&'static Fabric> {
     let text = text.to_lowercase();
     FABRICS.iter().filter(|fabric| fabric.words.iter().any(|word| text.contains(word))).collect()

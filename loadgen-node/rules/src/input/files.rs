@@ -9,12 +9,10 @@ use netdiv_node_common::resources::files;
 pub(crate) use netdiv_node_common::resources::files::{open, read_text, read_toml, sha256};
 use sha2::{Digest as _, Sha256};
 
-/// Reads all bytes of a file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, u64::MAX)
 }
 
-/// Maximum size of a document, in bytes.
 pub(crate) const DOCUMENT_BYTES: u64 = 1 << 20;
 
 /// Returns true if a file is a document, by its name.

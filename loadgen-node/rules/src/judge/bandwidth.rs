@@ -28,7 +28,6 @@ pub(crate) struct Demand {
 pub(crate) struct TrafficDirection {
     /// Bytes by the formula in Appendix B; 0 if it has none.
     pub(crate) formula: u64,
-    /// Mean bytes that were sent.
     pub(crate) sent: f64,
 }
 

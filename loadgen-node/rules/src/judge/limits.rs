@@ -40,7 +40,6 @@ pub(crate) const COALESCED: &str =
 /// Limits of LoadGen's settings for a benchmark in a scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Minimum duration, in milliseconds.
     pub(crate) min_duration_ms: u64,
     /// Minimum number of samples that LoadGen loads for a performance run.
     pub(crate) performance_samples: u64,
@@ -55,7 +54,6 @@ pub(crate) struct Limits {
 pub(crate) struct ServerLimits {
     /// Minimum share of the queries that meet the latency bound.
     pub(crate) percentile: f64,
-    /// Maximum latency bound.
     pub(crate) latency_ms: Option<f64>,
     /// Maximum bound for the first token.
     pub(crate) first_token_ms: Option<f64>,

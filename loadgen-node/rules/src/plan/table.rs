@@ -84,7 +84,6 @@ impl Plan {
         text + &self.all_runs()
     }
 
-    /// Formats a table of all runs of a submission.
     fn all_runs(&self) -> String {
         if self.runs.is_empty() {
             return String::new();

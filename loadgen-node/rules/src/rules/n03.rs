@@ -75,7 +75,6 @@ fn built(log: &DetailLog) -> Result<BuiltLoadGen, String> {
     Ok(BuiltLoadGen { version, changes, sources: Sources::of(files) })
 }
 
-/// Result of looking up a LoadGen in the table.
 #[derive(Debug, PartialEq)]
 enum LoadGenMatch<'t> {
     /// Its files match a row of the table.

@@ -172,7 +172,6 @@ pub(super) fn answers_differ(
 /// Violation in a file that the verification of a compliance test wrote (`verify_*.txt`).
 struct FileViolation {
     text: String,
-    /// True if the file contains two verdicts.
     is_contradiction: bool,
 }
 

@@ -22,7 +22,6 @@ impl AllFindings {
         Findings { rule, list: &mut self.0 }
     }
 
-    /// Returns all findings.
     pub(crate) fn into_list(self) -> Vec<Finding> {
         self.0
     }
@@ -70,7 +69,6 @@ pub(crate) struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Adds a finding about the rule.
     fn add(&mut self, outcome: Outcome, place: impl Into<String>, text: impl Into<String>) {
         let (rule, place, text) = (self.rule, place.into(), text.into());
         self.list.push(Finding { rule, outcome, place, text });
@@ -145,7 +143,6 @@ impl Findings<'_> {
         self.tree(subject, text).filter(|_| !subject.is_foreign())
     }
 
-    /// Returns the broken rules, in order.
     pub(crate) fn broken(&self) -> Vec<Rule> {
         let broken = self.list.iter().filter(|finding| finding.outcome == Outcome::Fail);
         let mut rules: Vec<_> = broken.map(|finding| finding.rule).collect();

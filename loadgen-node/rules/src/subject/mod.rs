@@ -65,7 +65,6 @@ pub(crate) struct Subject<'t> {
     pub(crate) against: Option<Rc<[Self]>>,
 }
 
-/// Files of a submitter.
 pub(crate) struct SubmissionTree {
     /// Folder that contains the divisions.
     pub(crate) root: PathBuf,
@@ -84,17 +83,14 @@ impl SubmissionTree {
         self.text(&self.home.document(name))
     }
 
-    /// Returns the full path of a path relative to the root.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 }
 
-/// System of a tree, with its description.
 pub(crate) struct System {
     /// Name of the system's folder and, without `.json`, of its description.
     pub(crate) name: String,
-    /// Path of the system's description.
     pub(crate) place: String,
     /// Contents of the system's description, or the reason why it cannot be read.
     pub(crate) json: Result<Map<String, Value>, String>,
@@ -137,7 +133,6 @@ impl ResultEntry<'_> {
         self.tree.as_ref().map(|place| place.system.as_str())
     }
 
-    /// Returns the run of a kind.
     pub(crate) fn run(&self, kind: RunKind) -> Option<&RunFiles> {
         self.runs.iter().find(|run| run.kind == kind)
     }
@@ -173,15 +168,12 @@ pub(crate) const NO_BENCHMARK: &str =
 /// Purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunKind {
-    /// Performance run.
     Performance,
-    /// Accuracy run.
     Accuracy,
     /// Performance and accuracy in a single run folder.
     Submission,
     /// Run with digests; a submission contains only its record.
     Digests,
-    /// Run of a compliance test.
     Test(Test),
 }
 
@@ -192,7 +184,6 @@ impl RunKind {
     }
 }
 
-/// A run and its files.
 pub(crate) struct RunFiles {
     pub(crate) kind: RunKind,
     /// Path of the folder with the run's logs, as findings name it.
@@ -210,7 +201,6 @@ pub(crate) struct RunFiles {
 }
 
 impl RunFiles {
-    /// Returns the record, unless it is unusable.
     pub(crate) fn result(&self) -> Option<&RunResult> {
         self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
     }
@@ -230,7 +220,6 @@ impl RunFiles {
         self.detail_sha256.get_or_init(read).as_deref()
     }
 
-    /// Returns the detail log, unless it is unusable.
     pub(crate) fn detail(&self) -> Option<&DetailLog> {
         self.logs.as_ref()?.detail.as_ref().ok()
     }
@@ -240,7 +229,6 @@ impl RunFiles {
         matches!(self.kind, RunKind::Performance | RunKind::Submission | RunKind::Test(_))
     }
 
-    /// Returns true for the run of a compliance test.
     pub(crate) fn is_test(&self) -> bool {
         matches!(self.kind, RunKind::Test(_))
     }
@@ -257,17 +245,14 @@ impl RunFiles {
 }
 
 impl Subject<'_> {
-    /// Returns all runs, each with its result.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (&ResultEntry<'_>, &RunFiles)> {
         self.results.iter().flat_map(|entry| entry.runs.iter().map(move |run| (entry, run)))
     }
 
-    /// Returns all records that could be read.
     pub(crate) fn records(&self) -> impl Iterator<Item = (&RunFiles, &RunResult)> {
         self.runs().filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
-    /// Returns the records of a system's runs.
     pub(crate) fn records_of<'a>(
         &'a self,
         system: &'a System,
@@ -276,7 +261,6 @@ impl Subject<'_> {
         runs.filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
-    /// Returns all detail logs that could be read.
     pub(crate) fn details(
         &self,
     ) -> impl Iterator<Item = (&ResultEntry<'_>, &RunFiles, &DetailLog)> {
@@ -333,7 +317,6 @@ impl Subject<'_> {
         self.division == JudgedDivision::Open
     }
 
-    /// Returns the file formats of the subject's round.
     pub(crate) fn formats(&self) -> Formats {
         Formats::of(self.round.map(|round| round.name))
     }
@@ -356,7 +339,6 @@ impl Subject<'_> {
     }
 }
 
-/// Reads a file that contains a JSON object.
 pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
     json::from_slice(text.as_bytes())

@@ -83,12 +83,10 @@ fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, SubmitterFolder)>> 
     Ok(home.map(|home| (root.to_path_buf(), home)))
 }
 
-/// Returns true for the folder of a run.
 fn is_run(dir: &Path) -> bool {
     dir.join(RunResult::FILE).is_file() || dir.join(DETAIL).is_file()
 }
 
-/// Reads a run folder.
 fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'t> {
     let record = record(&dir.join(RunResult::FILE));
     let result = record.as_ref().and_then(|record| record.as_ref().ok());
@@ -167,7 +165,6 @@ fn record(path: &Path) -> Option<Result<Box<RunResult>, UnusableFile>> {
     path.exists().then(|| read().map_err(|error| UnusableFile::unread(path, error)))
 }
 
-/// Reads a submitter's submission to a division.
 fn submission<'t>(
     root: &Path,
     home: SubmitterFolder,

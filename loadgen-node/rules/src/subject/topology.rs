@@ -12,10 +12,8 @@ use crate::{
 /// Ports of machines: each is the name of a machine and the name of its adapter.
 pub(crate) type Ports = BTreeSet<(String, String)>;
 
-/// Cable between two ports.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DescribedCable {
-    /// Device and port of each end.
     pub(crate) ends: [(String, String); 2],
     /// Description of the cable: the medium, the rate and other properties.
     pub(crate) text: String,

@@ -8,7 +8,6 @@ use crate::{
     record::RunResult,
 };
 
-/// Reason why a file is unusable for judging.
 #[derive(Debug, Clone)]
 pub(crate) struct UnusableFile {
     /// Rule that the file breaks; `None` if another finding reports that.
@@ -26,7 +25,6 @@ impl UnusableFile {
         Self::in_file(path, format!("cannot be read: {error}"))
     }
 
-    /// Creates the reason for a detail log without entries.
     pub(crate) fn without_entries(path: &Path) -> Self {
         Self::in_file(path, "has no entry (:::MLLOG): submit the log as LoadGen wrote it")
     }
@@ -50,8 +48,6 @@ pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool 
     here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
 }
 
-/// Text about a missing file or folder.
 pub(crate) const MISSING: &str = "is missing";
 
-/// Text about a file without content.
 pub(crate) const EMPTY: &str = "is empty: fill or remove it";

@@ -37,7 +37,6 @@ pub struct UpcomingRun {
 }
 
 impl UpcomingRun {
-    /// Returns the run as a subject.
     pub(crate) fn subject<'t>(&self, table: &'t Table) -> Subject<'t> {
         let record = &self.record;
         let kind = match record.mode {

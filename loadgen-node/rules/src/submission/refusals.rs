@@ -20,7 +20,6 @@ const MACHINES: [Rule; 4] = [Rule::N20, Rule::N22, Rule::N24, Rule::N29];
 /// Rule that concludes from the other findings.
 const CONCLUSION: Rule = Rule::N38;
 
-/// Rule that compares two submissions.
 const COMPARISON: Rule = Rule::N37;
 
 /// Report of the check of a tree in progress, with the run folders that the tree was made from.
@@ -32,7 +31,6 @@ pub(super) struct DraftFindings<'a> {
     pub(super) home: &'a str,
     /// Paths in the tree with their sources: the run folder or the file that each was made from.
     pub(super) runs: &'a [(String, String)],
-    /// Files of the unfinished tree.
     pub(super) tree: &'a FileTree,
 }
 

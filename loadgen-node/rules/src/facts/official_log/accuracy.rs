@@ -16,7 +16,6 @@ use crate::input::{files, json::UniqueKeyJson};
 /// Suffix of errors that a truncated log causes: it is not a JSON list.
 const WHOLE: &str = "; LoadGen's whole log is needed, not a truncated one";
 
-/// An entry of the log.
 pub(crate) struct AccuracyEntry(Map<String, Value>);
 
 impl AccuracyEntry {
@@ -28,7 +27,6 @@ impl AccuracyEntry {
         }
     }
 
-    /// Returns the index of the sample in the data set.
     pub(crate) fn qsl_idx(&self) -> Result<u64, String> {
         self.integer("qsl_idx")
     }
@@ -51,7 +49,6 @@ impl AccuracyEntry {
         hex::decode(text).map(Some).map_err(|_| format!("an entry's `{key}` is not hex"))
     }
 
-    /// Returns the bytes of the response.
     pub(crate) fn response(&self) -> Result<Vec<u8>, String> {
         self.bytes("data")?.ok_or_else(|| "an entry has no `data`".into())
     }
@@ -111,9 +108,7 @@ pub fn read_responses(path: &Path) -> Result<Vec<LoggedResponse>, LogError> {
 struct Entries {
     path: PathBuf,
     file: BufReader<File>,
-    /// Number of entries so far.
     count: u64,
-    /// True if the list has ended.
     is_closed: bool,
 }
 

@@ -105,7 +105,6 @@ impl DetailLog {
         Self { entries: values.into_iter().map(entry).collect(), ..Self::default() }
     }
 
-    /// Returns true if the log has no entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -160,12 +159,10 @@ impl DetailLog {
         self.value(key)?.as_str()
     }
 
-    /// Scenario of the run.
     pub(crate) fn scenario(&self) -> Option<Scenario> {
         Scenario::of_official_name(self.text("effective_scenario")?)
     }
 
-    /// Mode of the run.
     pub(crate) fn mode(&self) -> Option<Mode> {
         Mode::of_official_name(self.text("effective_test_mode")?)
     }

@@ -10,14 +10,12 @@ use crate::input::files;
 /// gigabytes.
 const LARGEST: u64 = 64 << 20;
 
-/// An entry of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadableEntry {
     /// Number of the sample in the run.
     pub(crate) seq_id: u64,
     /// Index of the sample in the data set.
     pub(crate) qsl_idx: u64,
-    /// Bytes of the response.
     pub(crate) data: Vec<u8>,
     /// Number of tokens in the response, if LoadGen counts them.
     pub(crate) token_count: Option<u64>,
@@ -26,7 +24,6 @@ pub(crate) struct ReadableEntry {
     pub(crate) has_first_token: bool,
 }
 
-/// Readable entries of a log.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ReadableLog {
     /// Readable entries, each listed once.

@@ -8,7 +8,6 @@ use crate::{Scenario, book::formats::has_score, input::files};
 /// statistics, or for first and further tokens (`results.cc`).
 const REPEATED_LINES: [&str; 2] = ["Completed tokens per second", "* Early stopping"];
 
-/// Contents of a summary.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// Official name of the scenario; empty if the file has none.
@@ -33,7 +32,6 @@ pub(crate) struct Score {
 }
 
 impl Summary {
-    /// Reads a summary from a file.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         Ok(Self::of(&files::read_to_string(path)?))
     }
@@ -75,7 +73,6 @@ impl Summary {
         self.repeated().any(|(repeated, _)| repeated.trim() == key.trim())
     }
 
-    /// Returns true if one of LoadGen's verdicts is INVALID.
     pub(crate) fn is_invalid(&self) -> bool {
         self.results.iter().any(|result| result == "INVALID")
     }
@@ -85,7 +82,6 @@ impl Summary {
         self.values(key).last().map(String::as_str)
     }
 
-    /// Returns all values of a key.
     pub(crate) fn values(&self, key: &str) -> &[String] {
         self.values.get(key).map_or(&[], Vec::as_slice)
     }
@@ -97,7 +93,6 @@ impl Summary {
         self.values.iter().filter(move |(key, values)| values.len() > 1 && !may_repeat(key))
     }
 
-    /// Returns all keys with a prefix, with their values.
     pub(crate) fn starting_with(
         &self,
         prefix: &'static str,

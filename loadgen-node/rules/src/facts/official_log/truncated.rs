@@ -13,7 +13,6 @@ const VIEWABLE: u64 = 4096;
 /// Text between the two ends.
 const GAP: &[u8] = b"\n\n...\n\n";
 
-/// A truncated accuracy log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TruncatedLog {
     /// SHA-256 of the complete file, in hex.
@@ -48,7 +47,6 @@ impl TruncatedLog {
 /// Gap that the script writes on Windows.
 const GAP_OF_WINDOWS: &[u8] = b"\r\n\r\n...\r\n\r\n";
 
-/// Returns true if a log is truncated.
 pub(crate) fn is_truncated(log: &[u8]) -> bool {
     [GAP, GAP_OF_WINDOWS].into_iter().any(|gap| log.windows(gap.len()).any(|part| part == gap))
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number, name and type of a field.
 pub(super) type FieldKey = (String, String, String);
 
-/// Fields by the name of their message.
 pub(super) type Messages = BTreeMap<String, BTreeSet<FieldKey>>;
 
 const PROTOS: [&str; 2] = [

@@ -48,7 +48,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Requirements on the scenarios of the results in a benchmark's folder.
 struct Family<'t> {
-    /// Benchmark whose scenarios are required.
     benchmark: &'t Benchmark,
     /// True if the interactive variant may replace Server: LoadGen uses the scenario Server for
     /// both.

@@ -23,7 +23,6 @@ pub(super) struct Differences {
     pub(super) stricter: Vec<String>,
 }
 
-/// Compares the files of a test's verification with its logs.
 pub(super) fn differences(
     tree: &SubmissionTree,
     place: &ResultPaths,

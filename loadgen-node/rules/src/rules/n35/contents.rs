@@ -52,7 +52,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Required and permitted files of a folder.
 struct FolderRequirements {
     folder: String,
     must: Vec<&'static str>,
@@ -172,7 +171,6 @@ fn of_test(place: &ResultPaths, test: Test) -> Vec<FolderRequirements> {
     }
 }
 
-/// Judges user.conf and README.md.
 fn texts(
     division: JudgedDivision,
     tree: &SubmissionTree,

@@ -10,7 +10,6 @@ use crate::{
     tree::{DIVISIONS, Layout},
 };
 
-/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 50 * 1024 * 1024;
 
 /// Folders that may be in the root beside the divisions.
@@ -21,7 +20,6 @@ const TRACE: &str = "mlperf_log_trace.json";
 
 const LINK: &str = "is a symbolic link: replace it with its target";
 
-/// File or folder in a tree.
 struct TreeEntry {
     /// Path from the root, with `/` between its parts.
     path: String,
