@@ -98,7 +98,9 @@ fn table(text: &str) -> Result<Table, Vec<String>> {
         if benchmarks[..place].iter().any(is_it) {
             problems.push(format!("{name} is listed twice"));
         }
-        problems.extend(check(benchmark).into_iter().map(|problem| format!("{name}: {problem}")));
+        problems.extend(
+            benchmark_problems(benchmark).into_iter().map(|problem| format!("{name}: {problem}")),
+        );
     }
     for (place, round) in file.rounds.iter().enumerate() {
         if file.rounds[..place].iter().any(|before| before.name == round.name) {
@@ -163,7 +165,7 @@ fn benchmark(merged: toml::Value) -> Result<Benchmark, String> {
     Ok(benchmark)
 }
 
-fn check(benchmark: &Benchmark) -> Vec<String> {
+fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
     let good_name = |name: &str| {
         !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/\\".contains(c))
     };

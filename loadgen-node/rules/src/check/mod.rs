@@ -40,8 +40,8 @@ pub struct Options<'a> {
 /// Fails if the folder does not exist, cannot be read, is neither a run folder nor a submission nor
 /// a submitter's folder, or has no submitter. Also fails if this is true of [`Options::against`].
 pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, CheckError> {
-    let mut subjects = read::all(dir, table, options.round)?;
-    let against = options.against.map(|other| read::all(other, table, None)).transpose()?;
+    let mut subjects = read::subjects(dir, table, options.round)?;
+    let against = options.against.map(|other| read::subjects(other, table, None)).transpose()?;
     let against: Option<Rc<[Subject]>> = against.map(Rc::from);
     for subject in &mut subjects {
         subject.against.clone_from(&against);
@@ -54,7 +54,7 @@ pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, Che
 /// tests.
 #[doc(hidden)]
 pub fn drafted(root: &Path, table: &Table) -> Result<FileTree, CheckError> {
-    Ok(read::all(root, table, None)?.iter().flat_map(redraft::files).collect())
+    Ok(read::subjects(root, table, None)?.iter().flat_map(redraft::files).collect())
 }
 
 /// Judges a run or a submitter's folder by the rules of its division and the figures of its round.

@@ -43,18 +43,18 @@ impl Element {
     }
 
     pub(super) fn numbers(self, response: &[u8]) -> Result<Vec<Number>, String> {
-        self.check(response.len())?;
+        self.check_length(response.len())?;
         Ok(response.chunks_exact(self.size()).map(|bytes| self.read(bytes)).collect())
     }
 
     /// Returns the first number of a response of `length` bytes that begins with `start`; `None` if
     /// it is empty.
     pub(super) fn first(self, start: &[u8], length: usize) -> Result<Option<Number>, String> {
-        self.check(length)?;
+        self.check_length(length)?;
         Ok(start.get(..self.size()).map(|bytes| self.read(bytes)))
     }
 
-    fn check(self, length: usize) -> Result<(), String> {
+    fn check_length(self, length: usize) -> Result<(), String> {
         match length % self.size() {
             0 => Ok(()),
             _ => Err(format!(

@@ -22,12 +22,12 @@ pub(super) fn bandwidth(system: &str, results: &[RecordedResult<'_>]) -> String 
          its routes carry together, in each direction.\n"
     );
     for result in results {
-        text += &format!("\n## {}\n\n{}", result.name, one(result));
+        text += &format!("\n## {}\n\n{}", result.name, result_section(result));
     }
     text
 }
 
-fn one(result: &RecordedResult<'_>) -> String {
+fn result_section(result: &RecordedResult<'_>) -> String {
     let Some(benchmark) = result.benchmark else {
         return "Appendix B does not name this benchmark.\n".into();
     };

@@ -36,11 +36,11 @@ pub(super) fn runs(benchmark: &Benchmark, rate: f64) -> Vec<PlannedRun> {
     benchmark
         .scenarios
         .iter()
-        .flat_map(|scenario| of_scenario(benchmark, *scenario, rate))
+        .flat_map(|scenario| scenario_runs(benchmark, *scenario, rate))
         .collect()
 }
 
-fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<PlannedRun> {
+fn scenario_runs(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<PlannedRun> {
     let of = |seconds: f64| issued(benchmark, scenario, rate, seconds).1;
     let (performance, data_set) = (of(SECONDS), benchmark.dataset_samples);
     let digests = of(DIGESTS_SECONDS).max(data_set.min(DIGESTS_SAMPLES));

@@ -10,7 +10,7 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (run, record) in subject.records() {
-        for text in reused(record) {
+        for text in reusing_nodes(record) {
             found.fail(&run.record_place, text);
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns the nodes that have reused, or may have reused, results that they computed for other
 /// prompts, each with the reason.
-fn reused(record: &RunResult) -> impl Iterator<Item = String> {
+fn reusing_nodes(record: &RunResult) -> impl Iterator<Item = String> {
     let machines = record.evidence.as_ref().map(|evidence| &evidence.nodes);
     record.nodes.iter().flat_map(move |node| {
         let Node { name, engine, .. } = node;

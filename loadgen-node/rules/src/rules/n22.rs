@@ -17,7 +17,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let machines = evidence.flat_map(|evidence| evidence.machines());
         machines.flat_map(|(name, machine)| misnamed(name, machine))
     });
-    of_runs(subject, found);
+    require_descriptions(subject, found);
     if let Some(tree) = &subject.tree {
         strangers(subject, tree, found);
     }
@@ -47,7 +47,7 @@ fn misnamed(who: &str, machine: &Machine) -> Vec<String> {
 }
 
 /// Requires that the evidence of the runs describes every interface in use.
-fn of_runs(subject: &Subject, found: &mut Findings) {
+fn require_descriptions(subject: &Subject, found: &mut Findings) {
     for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
         for (who, machine) in seen.machines() {

@@ -254,7 +254,7 @@ fn judge_settings(
     };
     let wrong = test_settings(test, benchmark).into_iter().filter_map(|(setting, want)| {
         let key = format!("effective_{setting}");
-        let value = number(detail, &key);
+        let value = whole_number(detail, &key);
         let words = || value.map_or_else(|| "missing".into(), |value| value.to_string());
         (value != Some(want)).then(|| format!("{key} is {}, not {want}", words()))
     });
@@ -279,7 +279,7 @@ fn has_sampled(tree: &SubmissionTree, place: &ResultPaths, run: &RunFiles) -> bo
 }
 
 /// Returns the log's value under a key as a whole number, with 1 for true and 0 for false.
-fn number(detail: &DetailLog, key: &str) -> Option<u64> {
+fn whole_number(detail: &DetailLog, key: &str) -> Option<u64> {
     let value = detail.value(key)?;
     value.as_u64().or_else(|| value.as_bool().map(u64::from))
 }

@@ -57,7 +57,7 @@ fn networking_properties(subjects: &[Subject]) -> BTreeMap<&'static str, String>
         all.entry(key).or_default().insert(value);
     };
     for subject in subjects {
-        for (key, value) in subject.records().flat_map(|(_, record)| of_run(record)) {
+        for (key, value) in subject.records().flat_map(|(_, record)| run_properties(record)) {
             add(key, value);
         }
         for system in &subject.systems {
@@ -74,7 +74,7 @@ fn networking_properties(subjects: &[Subject]) -> BTreeMap<&'static str, String>
     all.into_iter().map(|(key, values)| (key, joined(values))).collect()
 }
 
-fn of_run(record: &RunResult) -> Vec<(&'static str, String)> {
+fn run_properties(record: &RunResult) -> Vec<(&'static str, String)> {
     let tls = if record.tls { " with TLS" } else { "" };
     let connections = format!(
         "to each node {}, streams on each {}, nodes {}",

@@ -70,7 +70,7 @@ fn list_differences(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String>
 /// Judges the records alone. Other rules report the violations of a Closed submission without
 /// records.
 fn closed(subject: &Subject, found: &mut Findings) {
-    let conforms = records(subject, found);
+    let conforms = judge_records(subject, found);
     let mut at = found.at("");
     no_rehearsal(subject, &mut at);
     if conforms {
@@ -79,12 +79,12 @@ fn closed(subject: &Subject, found: &mut Findings) {
 }
 
 /// Judges the records. Returns true if all of them conform.
-fn records(subject: &Subject, found: &mut Findings) -> bool {
+fn judge_records(subject: &Subject, found: &mut Findings) -> bool {
     let broken = found.broken();
     let mut conforms = true;
     for (run, record) in subject.records() {
         let mut at = found.at(&run.record_place);
-        of_run(record, subject.division, &broken, &mut at);
+        judge_record(record, subject.division, &broken, &mut at);
         conforms &= at.is_kept();
     }
     conforms
@@ -105,7 +105,7 @@ fn conforming(subject: &Subject, found: &mut Findings) {
     // N37 needs a second submission, which is optional.
     let mut unknown = found.unknown_rules();
     unknown.retain(|rule| ![Rule::N37, Rule::N38].contains(rule));
-    let conforms = records(subject, found);
+    let conforms = judge_records(subject, found);
     let mut at = found.at("");
     no_rehearsal(subject, &mut at);
     match broken.as_slice() {
@@ -133,7 +133,7 @@ fn listed(rules: &[Rule]) -> String {
 /// Requires that a run was made for the judged division, and was neither exploratory nor a
 /// rehearsal. Also reports the rules that the run itself found to be broken, except those in
 /// `already_broken`.
-fn of_run(
+fn judge_record(
     record: &RunResult,
     judged: JudgedDivision,
     already_broken: &[Rule],

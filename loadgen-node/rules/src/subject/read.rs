@@ -48,7 +48,7 @@ pub enum CheckError {
 }
 
 /// Reads all subjects of the check in the folder `dir`.
-pub(crate) fn all<'t>(
+pub(crate) fn subjects<'t>(
     dir: &Path,
     table: &'t Table,
     round: Option<RoundName>,

@@ -170,9 +170,9 @@ fn other_tokens(record: &RunResult, log: &DetailLog) -> Option<String> {
         Scenario::Server => record.samples.completed.saturating_sub(1),
         _ => record.samples.completed,
     };
-    let counted =
-        each(record).map(|(_, tokens)| tokens.total - tokens.one_token_answers.min(tokens.total));
-    let counted = each(record).next().map(|_| counted.fold(0, u64::saturating_add))? as f64;
+    let counted = token_counts(record)
+        .map(|(_, tokens)| tokens.total - tokens.one_token_answers.min(tokens.total));
+    let counted = token_counts(record).next().map(|_| counted.fold(0, u64::saturating_add))? as f64;
     let logged = tokens / rate * samples as f64;
     ((logged - counted).abs() > counted * DIGITS + 1.0).then(|| {
         format!(
@@ -182,7 +182,7 @@ fn other_tokens(record: &RunResult, log: &DetailLog) -> Option<String> {
     })
 }
 
-fn each(record: &RunResult) -> impl Iterator<Item = (&Node, &Tokens)> {
+fn token_counts(record: &RunResult) -> impl Iterator<Item = (&Node, &Tokens)> {
     record.nodes.iter().filter_map(|node| Some((node, node.tokens.as_ref()?)))
 }
 
