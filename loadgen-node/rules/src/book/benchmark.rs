@@ -284,7 +284,7 @@ pub struct AllowedDrafts {
 }
 
 /// Limits of the prompts and outputs of a language model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TokenLimits {
     /// Maximum number of prompt tokens.
     pub prompt: u64,

@@ -16,12 +16,12 @@ pub use self::{
     needs::Needs,
     runs::{PlannedRun, QueryCount},
     table::duration,
-    tokens::{PlannedTokens, RATES, Rate},
+    tokens::{RATES, Rate},
 };
 pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
-    book::{Bandwidth, Table},
+    book::{Bandwidth, Table, TokenLimits},
     judge::suite::check_suite,
     statistics::{max_overlatency, min_queries, suggested_queries},
 };
@@ -62,12 +62,12 @@ pub struct Plan {
     pub accuracy_samples: u64,
     /// Duration of the accuracy run at that rate, in seconds.
     pub accuracy_seconds: f64,
-    /// Tokens that a language model reads and writes.
-    pub tokens: Option<PlannedTokens>,
+    /// Limits of the tokens that a language model reads and writes.
+    pub tokens: Option<TokenLimits>,
+    /// Mean number of a language model's output tokens, if it is known.
+    pub mean_output_tokens: Option<f64>,
     /// Requirements on the LoadGen node and on the SUT nodes, for each encoding of a sample.
     pub needs: Vec<Needs>,
-    /// Network bandwidth that Appendix B requires, for each encoding in the table.
-    pub flows: Vec<Flow>,
     /// Early stopping; `None` in Offline, which has no latency bound.
     pub early_stopping: Option<EarlyStopping>,
     /// All runs of a submission of the benchmark at that rate; empty if the benchmark cannot be
@@ -82,19 +82,6 @@ impl Plan {
     pub fn leave_out_digests(&mut self) {
         self.runs.retain(|run| run.purpose != "digests");
     }
-}
-
-/// Payload bytes per second on the network, without headers, for one encoding of a sample.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Flow {
-    /// Name of the family (a benchmark with its variants), or of one of its encodings.
-    pub name: String,
-    /// Formula of Appendix B, with element types.
-    pub formula: String,
-    /// Bytes per second to the SUT.
-    pub ingress_bytes_per_second: f64,
-    /// Bytes per second from the SUT.
-    pub egress_bytes_per_second: f64,
 }
 
 /// Numbers of overlatency queries (queries that exceed the latency bound) that early stopping
@@ -163,12 +150,6 @@ pub fn plan(
         let (bytes, name) = (sent.ingress_bytes(), &sent.name);
         format!("a sample of {name} has {bytes} bytes; at most {MAX_PAYLOAD_BYTES} can be sent")
     }));
-    let flow = |bandwidth: &Bandwidth| Flow {
-        name: bandwidth.name.clone(),
-        formula: bandwidth.formula.clone(),
-        ingress_bytes_per_second: bandwidth.ingress_bytes() as f64 * samples_per_second,
-        egress_bytes_per_second: bandwidth.egress_bytes() as f64 * samples_per_second,
-    };
     Ok(Plan {
         benchmark: benchmark.name.clone(),
         scenario,
@@ -179,9 +160,9 @@ pub fn plan(
         loadgen_bytes: prepared,
         accuracy_samples: benchmark.dataset_samples,
         accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
-        tokens: PlannedTokens::of(benchmark, mean),
+        tokens: benchmark.tokens(),
+        mean_output_tokens: mean,
         needs: benchmark.bandwidth.iter().map(|sent| Needs::of(benchmark, sent)).collect(),
-        flows: benchmark.bandwidth.iter().map(flow).collect(),
         early_stopping,
         runs,
         notes,

@@ -23,6 +23,8 @@ const LARGEST: u64 = 2;
 pub struct Needs {
     /// Name of the benchmark, or of one of its encodings.
     pub name: String,
+    /// Formula of Appendix B for the bytes of a sample, with element types.
+    pub formula: String,
     /// Bytes of a sample; 0 if negligible.
     pub sample_bytes: u64,
     /// Bytes of a response; 0 if negligible.
@@ -59,6 +61,7 @@ impl Needs {
         let room = in_flight.unwrap_or(DEFAULT_IN_FLIGHT_BYTES.into());
         Self {
             name: bandwidth.name.clone(),
+            formula: bandwidth.formula.clone(),
             sample_bytes,
             answer_bytes,
             loaded_bytes: sample_bytes.saturating_mul(benchmark.qsl_size),

@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use netdiv_contract::tokens::ID_BYTES;
 
-use super::{Needs, Plan, PlannedRun, PlannedTokens};
-use crate::{Scenario, book::rounded_target};
+use super::{Needs, Plan, PlannedRun};
+use crate::{
+    Scenario,
+    book::{TokenLimits, rounded_target},
+};
 
 impl Plan {
     /// Formats the plan as text, for the terminal.
@@ -37,28 +40,20 @@ impl Plan {
             format!("{} samples, {}", self.accuracy_samples, duration(self.accuracy_seconds));
         row("accuracy run", accuracy);
         if let Some(tokens) = &self.tokens {
-            row("prompts", format!("at most {} tokens", tokens.prompt_most));
-            row("outputs", outputs(tokens, rate, self.samples));
+            row("prompts", format!("at most {} tokens", tokens.prompt));
+            row("outputs", outputs(tokens, self.mean_output_tokens, rate, self.samples));
         }
         for needs in &self.needs {
             row("LoadGen node", needs.loaded());
             row("SUT node", needs.node());
         }
-        for flow in &self.flows {
-            let (to, back) = (flow.ingress_bytes_per_second, flow.egress_bytes_per_second);
-            let way = |bytes: f64| match bytes {
+        for needs in &self.needs {
+            let way = |bytes: u64| match bytes as f64 * self.samples_per_second {
                 0.0 => "negligible".to_owned(),
                 bytes => format!("{} ({})", amount(bytes, "B/s"), amount(bytes * 8.0, "b/s")),
             };
-            row(
-                "network",
-                format!(
-                    "{} to the SUT, {} back: {} (Appendix B)",
-                    way(to),
-                    way(back),
-                    flow.formula
-                ),
-            );
+            let (to, back) = (way(needs.sample_bytes), way(needs.answer_bytes));
+            row("network", format!("{to} to the SUT, {back} back: {} (Appendix B)", needs.formula));
         }
         if let Some(early) = &self.early_stopping {
             let percent = early.percentile * 100.0;
@@ -142,14 +137,14 @@ fn bytes(bytes: u64) -> String {
 }
 
 /// Describes the tokens that a language model writes at a rate, and in the whole run.
-fn outputs(tokens: &PlannedTokens, rate: f64, samples: u64) -> String {
-    let PlannedTokens { output_least, output_most, output_mean, .. } = tokens;
-    let (each, what) = match output_mean {
-        Some(mean) => (*mean, format!("{mean} on average")),
-        None => (*output_most as f64, "the longest".into()),
+fn outputs(limits: &TokenLimits, mean: Option<f64>, rate: f64, samples: u64) -> String {
+    let TokenLimits { output_min, output_max, .. } = limits;
+    let (each, what) = match mean {
+        Some(mean) => (mean, format!("{mean} on average")),
+        None => (*output_max as f64, "the longest".into()),
     };
     format!(
-        "{output_least} to {output_most} tokens; with {what}: {} in this run, and {} of int32 ids back",
+        "{output_min} to {output_max} tokens; with {what}: {} in this run, and {} of int32 ids back",
         amount(each * rate, "tokens/s") + ", " + &amount(each * samples as f64, "tokens"),
         amount(each * rate * ID_BYTES as f64, "B/s")
     )

@@ -3,8 +3,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Serialize;
-
 use crate::book::Benchmark;
 
 /// Rates that LoadGen can schedule, per second. Between two queries are at least 10 ns, so that the
@@ -18,31 +16,6 @@ pub enum Rate {
     SamplesPerSecond(f64),
     /// Output tokens per second, the unit of LoadGen's result for a language model.
     TokensPerSecond(f64),
-}
-
-/// Tokens that a language model reads and writes for a sample.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PlannedTokens {
-    /// Maximum number of prompt tokens.
-    pub prompt_most: u64,
-    /// Minimum number of output tokens.
-    pub output_least: u64,
-    /// Maximum number of output tokens.
-    pub output_most: u64,
-    /// Mean number of output tokens, if known.
-    pub output_mean: Option<f64>,
-}
-
-impl PlannedTokens {
-    /// Returns the tokens of a language model; `None` for any other benchmark.
-    pub(super) fn of(benchmark: &Benchmark, output_mean: Option<f64>) -> Option<Self> {
-        benchmark.tokens().map(|limits| Self {
-            prompt_most: limits.prompt,
-            output_least: limits.output_min,
-            output_most: limits.output_max,
-            output_mean,
-        })
-    }
 }
 
 /// Converts a rate into samples per second. Returns that rate, and the mean number of output tokens
