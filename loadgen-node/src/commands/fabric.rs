@@ -12,7 +12,7 @@ use netdiv_node_common::{
     words::did_you_mean,
 };
 use netdiv_qdl::Settings;
-use netdiv_rules::book::{BandwidthNeed, Table};
+use netdiv_rules::book::{Bandwidth, Table};
 use netdiv_transport::EgressOptions;
 use serde::Serialize;
 use tracing::warn;
@@ -215,7 +215,7 @@ impl FabricArgs {
         }
         let targets = self.targets(&known)?;
         self.named().try_for_each(|name| known.check_name(name))?;
-        let is_meant = |need: &&BandwidthNeed| {
+        let is_meant = |need: &&Bandwidth| {
             let is_named = self.named().any(|name| known.is_of(need, name));
             is_named || targets.iter().any(|(target, _)| *target == need.name)
         };
@@ -314,10 +314,9 @@ pub(super) fn execute(settings: &CommandSettings<FabricArgs>) -> Result<u8, RunE
 fn default_sizes(kind: &MeasurementKind, defaults: &Defaults) -> Vec<usize> {
     match kind {
         MeasurementKind::Sweep { needs, targets } => {
-            let is_target =
-                |need: &&BandwidthNeed| targets.iter().any(|(name, _)| *name == need.name);
+            let is_target = |need: &&Bandwidth| targets.iter().any(|(name, _)| *name == need.name);
             let bytes = needs.iter().filter(is_target);
-            let bytes = bytes.flat_map(|need| [need.ingress_bytes, need.egress_bytes]);
+            let bytes = bytes.flat_map(|need| [need.ingress_bytes(), need.egress_bytes()]);
             let bytes = bytes.filter_map(|bytes| usize::try_from(bytes).ok());
             let of_targets = bytes.filter(|bytes| (1..=MAX_PAYLOAD_BYTES).contains(bytes));
             defaults.sizes.iter().copied().chain(of_targets).collect()
@@ -356,7 +355,7 @@ fn check_measured(figures: &Report) -> Result<(), RunError> {
 /// Needs for bandwidth of the benchmarks in the built-in table.
 struct KnownNeeds {
     table: &'static Table,
-    needs: Vec<BandwidthNeed>,
+    needs: Vec<Bandwidth>,
 }
 
 impl KnownNeeds {
@@ -366,7 +365,7 @@ impl KnownNeeds {
     }
 
     /// Returns a benchmark's need, for the option `given`. Fails for an unknown benchmark.
-    fn find(&self, name: &str, given: &str) -> Result<&BandwidthNeed, RunError> {
+    fn find(&self, name: &str, given: &str) -> Result<&Bandwidth, RunError> {
         let found = self.needs.iter().find(|need| self.is_of(need, name));
         found.ok_or_else(|| {
             let names: Vec<_> = self.needs.iter().map(|need| need.name.as_str()).collect();
@@ -396,7 +395,7 @@ impl KnownNeeds {
     }
 
     /// Returns true if a need belongs to the benchmark `name`, or is itself called `name`.
-    fn is_of(&self, need: &BandwidthNeed, name: &str) -> bool {
+    fn is_of(&self, need: &Bandwidth, name: &str) -> bool {
         let of_benchmark = self.table.find(name).map(|benchmark| &benchmark.bandwidth);
         need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)
     }
@@ -408,7 +407,7 @@ impl KnownNeeds {
             Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(bytes),
             _ => usage(format!("--benchmark {name}: {bytes} bytes do not fit into one message")),
         };
-        let (to_node, from_node) = (bytes(need.ingress_bytes)?, bytes(need.egress_bytes)?);
+        let (to_node, from_node) = (bytes(need.ingress_bytes())?, bytes(need.egress_bytes())?);
         Ok((Some(need.name.clone()), Shape { to_node, from_node }))
     }
 }

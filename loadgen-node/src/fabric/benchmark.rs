@@ -1,6 +1,6 @@
 //! Rates that the measured bandwidth allows for the benchmarks of MLPerf Inference.
 
-use netdiv_rules::book::BandwidthNeed;
+use netdiv_rules::book;
 
 use super::figures::{Bandwidth, Benchmark, Direction, Rate};
 
@@ -8,7 +8,7 @@ use super::figures::{Bandwidth, Benchmark, Direction, Rate};
 /// the target. `targets` are the requested rates, in samples per second, with the names of their
 /// benchmarks.
 pub(crate) fn benchmarks(
-    needs: &[BandwidthNeed],
+    needs: &[book::Bandwidth],
     measured: &[Bandwidth],
     targets: &[(String, f64)],
 ) -> Vec<Benchmark> {
@@ -23,8 +23,8 @@ pub(crate) fn benchmarks(
         };
         by_bytes.min(cell.total.messages_per_second)
     };
-    let benchmark = |need: &BandwidthNeed| {
-        let (ingress, egress) = (need.ingress_bytes, need.egress_bytes);
+    let benchmark = |need: &book::Bandwidth| {
+        let (ingress, egress) = (need.ingress_bytes(), need.egress_bytes());
         let carries = if ingress > 0 && egress > 0 {
             let to = rate(ingress, Direction::Both, |rate| rate.bytes_per_second_to_nodes);
             to.min(rate(egress, Direction::Both, |rate| rate.bytes_per_second_from_nodes))

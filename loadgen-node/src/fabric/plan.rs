@@ -8,7 +8,7 @@ use std::{
 use netdiv_contract::limits::MEASURE_CONNECTIONS;
 use netdiv_machine::evidence::System;
 use netdiv_qdl::{NodeInfo, Settings};
-use netdiv_rules::book::BandwidthNeed;
+use netdiv_rules::book;
 
 use super::{
     bandwidth::bandwidth,
@@ -102,7 +102,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum MeasurementKind {
     /// Round trips, and the bandwidth of all sizes and directions; then the rates of benchmarks.
-    Sweep { needs: Vec<BandwidthNeed>, targets: Vec<(String, f64)> },
+    Sweep { needs: Vec<book::Bandwidth>, targets: Vec<(String, f64)> },
     /// Bandwidth of the maximum size, between all pairs of hosts.
     Matrix,
     /// Bandwidth of the maximum size, both ways, for a long time.

@@ -26,5 +26,5 @@ pub use loadgen::{BuiltLoadGen, LoadGen, Sources};
 pub use round::{Round, RoundName, Seeds};
 pub(crate) use settings::setting_number;
 pub use settings::{Bound, LoadGenSetting};
-pub use table::{BandwidthNeed, Table};
+pub use table::Table;
 pub use table_file::TableError;

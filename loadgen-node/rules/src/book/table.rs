@@ -6,7 +6,7 @@ use netdiv_node_common::words::did_you_mean;
 use serde::Serialize;
 
 use super::{
-    benchmark::Benchmark,
+    benchmark::{Bandwidth, Benchmark},
     loadgen::LoadGen,
     round::{Round, RoundName},
 };
@@ -20,22 +20,6 @@ pub struct Table {
     pub rounds: Vec<Round>,
     /// LoadGen builds that rounds accept, oldest first.
     pub loadgens: Vec<LoadGen>,
-}
-
-/// Network bandwidth that a sample requires (rules, Appendix B).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BandwidthNeed {
-    /// Name of the family (a benchmark with its variants), such as "gptj", or of one of its
-    /// encodings, such as "resnet50-fp32".
-    pub name: String,
-    /// Formula for the bytes of a sample, with its numbers and element types.
-    pub formula: String,
-    /// Bytes that the LoadGen node sends to the SUT for a sample; 0 if the rules call them
-    /// negligible.
-    pub ingress_bytes: u64,
-    /// Bytes that the SUT sends to the LoadGen node for a sample; 0 if the rules call them
-    /// negligible.
-    pub egress_bytes: u64,
 }
 
 /// Returns true if `name` is one of the benchmark's names: its own, the official checker's, or the
@@ -137,17 +121,10 @@ impl Table {
 
     /// Returns the network bandwidth that each family and each of its encodings requires, each name
     /// once.
-    pub fn needs(&self) -> Vec<BandwidthNeed> {
+    pub fn needs(&self) -> Vec<Bandwidth> {
         let mut seen = BTreeSet::new();
         let all = self.benchmarks.iter().flat_map(|benchmark| &benchmark.bandwidth);
-        all.filter(|bandwidth| seen.insert(&bandwidth.name))
-            .map(|bandwidth| BandwidthNeed {
-                name: bandwidth.name.clone(),
-                formula: bandwidth.formula.clone(),
-                ingress_bytes: bandwidth.ingress_bytes(),
-                egress_bytes: bandwidth.egress_bytes(),
-            })
-            .collect()
+        all.filter(|bandwidth| seen.insert(&bandwidth.name)).cloned().collect()
     }
 }
 
@@ -261,7 +238,7 @@ mod tests {
         assert_eq!(names, want.split(' ').collect::<Vec<_>>());
         let bytes = |name: &str| {
             let need = needs.iter().find(|need| need.name == name).unwrap();
-            (need.ingress_bytes, need.egress_bytes)
+            (need.ingress_bytes(), need.egress_bytes())
         };
         assert_eq!(bytes("resnet50"), (150_528, 0));
         assert_eq!(bytes("resnet50-fp32"), (602_112, 0));
