@@ -6,7 +6,7 @@
 mod tests;
 
 pub use crate::{
-    judge::suite::check_suite as outside_suite,
+    judge::check_suite as outside_suite,
     subject::{ACCURACY_COUNT, UpcomingRun},
 };
 

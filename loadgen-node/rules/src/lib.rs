@@ -41,7 +41,6 @@ mod input;
 mod judge;
 mod placeholder;
 mod rules;
-mod sources_digest;
 mod subject;
 
 pub use facts::official_log;
@@ -57,8 +56,8 @@ extern crate self as netdiv_rules;
 #[doc(hidden)]
 pub mod testing {
     pub use crate::{
+        drafting::sources::{SourceFile, sources_sha256},
         grouping::lines,
         input::files::sha256_of,
-        sources_digest::{SourceFile, sources_sha256},
     };
 }

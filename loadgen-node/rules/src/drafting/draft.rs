@@ -9,14 +9,14 @@ use super::{
     gap::{Gap, Problems},
     named_files::NamedFiles,
     results::{self, LoadedResult, RecordedResult, SubmissionContext},
-    runs, sources,
+    runs,
+    sources::{self, SourceFile},
     submission_toml::SubmissionSettings,
     tree_builder::TreeBuilder,
 };
 use crate::{
     book::Table,
     record::{Division, RunResult},
-    sources_digest::SourceFile,
     tree::{Layout, SubmitterFolder, documents as names},
 };
 

@@ -12,7 +12,6 @@ pub(crate) mod draft;
 pub(crate) mod folder;
 pub(crate) mod gap;
 mod make_accuracy_txt;
-mod make_user_conf;
 mod markdown;
 mod measurements;
 mod named_files;

@@ -1,21 +1,23 @@
 //! Files that `submission.toml` names, copied into the tree.
 
-use std::path::Path;
+use std::{collections::BTreeMap, io, path::Path};
 
 use netdiv_node_common::{resources::text, words::is_todo};
 
 use super::{
     folder::{FileTree, is_folder_name},
     gap::Problems,
-    make_user_conf::user_conf,
     results::LoadedResult,
+    runs::RunFolder,
     submission_toml::SubmissionSettings,
 };
 use crate::{
-    Division,
+    Division, Scenario,
+    book::setting_number,
     input::files,
     placeholder::is_placeholder,
     tree::{self, ResultPaths, SubmitterFolder, documents},
+    user_conf::{check_line, compared},
 };
 
 /// Names of the files that contain the records and logs of the measurement client and its server.
@@ -169,4 +171,58 @@ impl NamedFiles<'_> {
 /// Returns true if a text is the path of a file: it has no white space.
 pub(super) fn is_path(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace)
+}
+
+/// Returns the text of LoadGen's `user.conf` for `model`, LoadGen's name of the model: of the run's
+/// own file if it still exists, or else of a file with the settings of the run. Fails if the run's
+/// own file cannot be read.
+fn user_conf(base: &Path, run: &RunFolder, model: &str) -> Result<String, String> {
+    let places = run.user_conf().map(|path| [base.join(path), run.folder.join(path)]);
+    for path in places.iter().flatten() {
+        match files::read_text(path) {
+            Ok(text) if !text.trim().is_empty() => return Ok(text),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        }
+    }
+    let result = &run.result;
+    Ok(reconstructed(&result.test_settings, model, result.scenario))
+}
+
+/// Writes a user.conf with the settings of a run that LoadGen reads from such a file and that
+/// differ from LoadGen's defaults. `settings` are the fields of LoadGen's TestSettings by name.
+fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
+    let mut text = "# The settings of the run, from its result.json.\n".to_owned();
+    let name = scenario.official_name();
+    for (key, row) in compared(scenario) {
+        if let Some(value) = settings.get(&row.field).and_then(|value| setting_number(value)) {
+            // LoadGen's factors are not binary fractions.
+            let value = (value / row.factor * 1e6).round() / 1e6;
+            let line = format!("{model}.{name}.{key} = {value}\n");
+            if row.default != Some(value) && check_line(&line).is_ok() {
+                text += &line;
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::user_conf::{differences, tests::settings};
+
+    #[test]
+    fn the_settings_become_a_file_that_says_the_same() {
+        let text = reconstructed(&settings(), "resnet50", Scenario::Server);
+        let want = "# The settings of the run, from its result.json.\n\
+                    resnet50.Server.target_qps = 18000.5\n\
+                    resnet50.Server.target_latency = 15\n\
+                    resnet50.Server.target_latency_percentile = 99\n\
+                    resnet50.Server.min_duration = 600000\n";
+        assert_eq!(text, want);
+        let differ = differences(&text, &settings(), &[], "resnet50", Scenario::Server);
+        assert!(differ.is_empty());
+    }
 }

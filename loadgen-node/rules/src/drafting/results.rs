@@ -9,7 +9,7 @@ use super::{
     audits::{self, Audit},
     folder::{FileTree, is_folder_name},
     gap::Problems,
-    make_accuracy_txt, make_user_conf,
+    make_accuracy_txt,
     runs::{self, RunFolder},
     submission_toml::ResultSettings,
 };
@@ -188,7 +188,7 @@ impl LoadedResult<'_> {
             (place.performance(), self.performance.name.clone()),
             (place.accuracy(), self.accuracy.name.clone()),
         ];
-        let user_conf = make_user_conf::path(&self.performance).unwrap_or("user.conf");
+        let user_conf = self.performance.user_conf().unwrap_or("user.conf");
         places.push((place.user_conf(), user_conf.to_owned()));
         for (name, run) in self.records() {
             places.push((place.record(name), run.name.clone()));

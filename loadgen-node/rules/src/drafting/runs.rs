@@ -63,6 +63,11 @@ impl RunFolder {
         self.result.test_settings.get(setting)?.parse().ok()
     }
 
+    /// Returns the path of the run's user.conf, as recorded in the run's settings.
+    pub(super) fn user_conf(&self) -> Option<&str> {
+        self.result.settings.get("user_conf")?.as_str()
+    }
+
     /// LoadGen's version, without its revision.
     pub(super) fn loadgen_version(&self) -> &str {
         self.result.versions.loadgen.split_whitespace().next().unwrap_or_default()

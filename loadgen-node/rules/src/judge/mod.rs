@@ -6,9 +6,11 @@ pub(crate) mod engines;
 pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod samples;
-pub(crate) mod suite;
 
-use crate::record::Node;
+use crate::{
+    book::{Benchmark, Round, Suite, Table},
+    record::Node,
+};
 
 /// Returns a text if the nodes' token counts contain answers of only one token (N33).
 pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
@@ -19,5 +21,29 @@ pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
             "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine return at least two \
              tokens (min_tokens), and run again"
         )
+    })
+}
+
+/// Returns the reason why the datacenter suite does not have the benchmark `name`.
+pub fn check_suite(table: &Table, name: &str) -> Option<String> {
+    let what = match table.find(name).map(|benchmark| benchmark.suite) {
+        Some(Suite::Datacenter) => return None,
+        Some(Suite::Edge) => {
+            "belongs to the edge suite only, which netdiv does not support".to_owned()
+        }
+        Some(Suite::Retired) => "is no longer a benchmark".into(),
+        None => format!("is not a benchmark{}", table.meant(name)),
+    };
+    let names = table.benchmarks.iter().filter(|benchmark| benchmark.suite == Suite::Datacenter);
+    let names: Vec<_> = names.map(|benchmark| benchmark.name.as_str()).collect();
+    Some(format!("{name} {what}; the datacenter suite has {}", names.join(", ")))
+}
+
+/// Returns the reason why a benchmark of the datacenter suite does not belong to a round.
+pub(crate) fn check_benchmark_round(benchmark: &Benchmark, round: &Round) -> Option<String> {
+    let Benchmark { name, rounds, suite, .. } = benchmark;
+    (*suite == Suite::Datacenter && !rounds.contains(&round.name)).then(|| {
+        let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
+        format!("{name} is not a benchmark of round {}, but of {}", round.name, rounds.join(", "))
     })
 }

@@ -22,7 +22,7 @@ pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
     book::{Bandwidth, Table, TokenLimits},
-    judge::suite::check_suite,
+    judge::check_suite,
     statistics::{max_overlatency, min_queries, suggested_queries},
 };
 

@@ -2,7 +2,7 @@
 
 use crate::{
     book::{Benchmark, Round},
-    judge::suite::{check_benchmark_round, check_suite},
+    judge::{check_benchmark_round, check_suite},
     subject::{Findings, JudgedDivision, ResultEntry, Subject},
     tree::INTERACTIVE,
 };

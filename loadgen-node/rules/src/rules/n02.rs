@@ -8,7 +8,7 @@ use crate::{
     Scenario,
     book::{Benchmark, Round, TokenLatencies},
     facts::node_software::missing_model_reason,
-    judge::{engines::check_outputs, samples::check_prompt_length, suite::check_suite},
+    judge::{check_suite, engines::check_outputs, samples::check_prompt_length},
     placeholder::is_placeholder,
     record::{Node, RunResult},
     subject::{Findings, JudgedDivision, RunKind, Subject},

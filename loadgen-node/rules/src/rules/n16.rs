@@ -5,9 +5,9 @@ use std::{io, path::Path};
 
 use crate::{
     Rule,
+    drafting::sources::sources_sha256,
     grouping::NEEDS_SUBMISSION,
     input::files,
-    sources_digest::sources_sha256,
     subject::{Findings, Subject, SubmissionTree},
     tree,
 };

@@ -12,10 +12,10 @@ use crate::{
         draft::draft,
         folder::{FileTree, StagedFolder, is_inside},
         gap::{Gap, format_gaps},
+        sources::SourceFile,
         submission_toml::SubmissionSettings,
     },
     record::Division,
-    sources_digest::SourceFile,
 };
 
 /// Reason why no submission was made.

@@ -11,14 +11,12 @@ mod tests;
 
 pub use make::{MakeError, NewSubmission, Strictness, make};
 
-pub use crate::{
-    drafting::{
-        folder::FileTree,
-        gap::Gap,
-        submission_toml::{
-            Architecture, LinkSettings, Power, ResultSettings, Retrained, Retraining, Status,
-            SubmissionSettings, SwitchSettings, Topology,
-        },
+pub use crate::drafting::{
+    folder::FileTree,
+    gap::Gap,
+    sources::{SourceFile, sources_sha256},
+    submission_toml::{
+        Architecture, LinkSettings, Power, ResultSettings, Retrained, Retraining, Status,
+        SubmissionSettings, SwitchSettings, Topology,
     },
-    sources_digest::{SourceFile, sources_sha256},
 };
