@@ -26,29 +26,27 @@ pub(super) fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option
 /// Returns the names of the fabrics that carry the routes; `None` if an interface on a route is
 /// unknown or its fabric is not permitted (section 6.2.2).
 pub(super) fn network_type(machines: &[NamedMachine]) -> Option<String> {
-    let nics = machines.iter().flat_map(NamedMachine::nics);
-    joined(nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned())))
+    of_nics(machines, |nic| Some(fabric::of_kind(&nic.kind)?.name.to_owned()))
 }
 
-pub(super) fn rate(machines: &[NamedMachine]) -> Option<String> {
+/// Joins a property of the interfaces on routes; `None` if an interface does not report it.
+pub(super) fn of_nics(
+    machines: &[NamedMachine],
+    get: impl Fn(&Interface) -> Option<String>,
+) -> Option<String> {
     let nics = machines.iter().flat_map(NamedMachine::nics);
-    joined(nics.map(|(_, nic)| speed(nic)))
+    joined(nics.map(|(_, nic)| get(nic?)))
 }
 
-fn speed(nic: Option<&Interface>) -> Option<String> {
-    Some(rate::format_interface_speed(nic?.speed_mbit_per_second?))
-}
-
-pub(super) fn models(machines: &[NamedMachine]) -> Option<String> {
-    let nics = machines.iter().flat_map(NamedMachine::nics);
-    joined(nics.map(|(_, nic)| nic?.model.clone()))
+pub(super) fn speed(nic: &Interface) -> Option<String> {
+    Some(rate::format_interface_speed(nic.speed_mbit_per_second?))
 }
 
 pub(super) fn host_networking(nodes: &[NamedMachine]) -> Option<String> {
     let kind = network_type(nodes)?;
     let node = |node: &NamedMachine| {
         let nics = node.nics();
-        let speeds = joined(nics.values().map(|nic| speed(*nic)))?;
+        let speeds = of_nics(std::slice::from_ref(node), speed)?;
         Some(format!("{} x {speeds} {kind}", nics.len()))
     };
     joined(nodes.iter().map(node))

@@ -1,7 +1,7 @@
 //! N12: LoadGen sees a single SUT (rules, section 6.2.1).
 
 use super::n16::judge_by_construction;
-use crate::subject::{Findings, JudgedDivision, Subject};
+use crate::subject::{Findings, JudgedDivision, Subject, missing_key};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let claim = "LoadGen has one QDL and one test at a time (loadgen-sys)";
@@ -18,7 +18,7 @@ pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
         match detail.tests() {
-            0 => at.fail("the detail log has no test_datetime: submit the log as LoadGen wrote it"),
+            0 => at.fail(missing_key("test_datetime")),
             1 => {}
             tests => at.fail(format!(
                 "the detail log covers {tests} tests: use a separate folder for each run"

@@ -4,17 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::{
     record::{Node, RunResult},
-    subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, System},
+    subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, System, missing_key},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run, detail) in subject.details() {
         match detail.text("sut_name") {
             Some(name) => nodes(subject, entry, run, name, found.at(&run.place)),
-            None => found.fail(
-                &run.place,
-                "the detail log has no sut_name: submit the log as LoadGen wrote it",
-            ),
+            None => found.fail(&run.place, missing_key("sut_name")),
         }
     }
     for (place, nodes) in subject.shared_machines() {

@@ -8,7 +8,7 @@ use crate::{
     book::{Benchmark, Compression},
     placeholder::is_placeholder,
     record::{Evidence, Node, RunResult},
-    subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, Subject},
+    subject::{Findings, PlaceJudgement, ResultEntry, Subject},
     tree::documents,
 };
 
@@ -19,10 +19,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         nodes.filter_map(|(node, evidence)| other_encoding(node, evidence))
     });
     for entry in &subject.results {
-        let Some(benchmark) = entry.benchmark else {
-            found.unknown(&entry.place, NO_BENCHMARK);
-            continue;
-        };
+        let Some(benchmark) = found.benchmark(entry) else { continue };
         for (place, record) in entry.records() {
             encoding(subject, entry, benchmark, record, found.at(place));
         }

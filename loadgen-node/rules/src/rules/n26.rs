@@ -4,15 +4,12 @@ use crate::{
     book::Benchmark,
     judge::samples::is_allowed_input,
     record::RunResult,
-    subject::{Findings, NO_BENCHMARK, PlaceJudgement, Subject},
+    subject::{Findings, PlaceJudgement, Subject},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
-        let Some(benchmark) = entry.benchmark else {
-            found.unknown(&entry.place, NO_BENCHMARK);
-            continue;
-        };
+        let Some(benchmark) = found.benchmark(entry) else { continue };
         for (place, record) in entry.records() {
             input(benchmark, record, found.at(place));
         }

@@ -8,18 +8,15 @@ use crate::{
     book::{Benchmark, Test},
     facts::node_software::{NodeSoftware, SETTING},
     record::RunResult,
-    subject::{Findings, NO_BENCHMARK, ResultEntry, Subject},
+    subject::{Findings, ResultEntry, Subject},
     tree::VERIFY_ACCURACY,
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         same_code(entry, found);
-        match entry.benchmark {
-            Some(benchmark) => same_answers(subject, entry, benchmark, found),
-            None => {
-                found.unknown(&entry.place, NO_BENCHMARK);
-            }
+        if let Some(benchmark) = found.benchmark(entry) {
+            same_answers(subject, entry, benchmark, found);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     book::Round,
     official_log::DetailLog,
-    subject::{Findings, PlaceJudgement, Subject},
+    subject::{Findings, PlaceJudgement, Subject, missing_key},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -17,9 +17,7 @@ fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: PlaceJudgement) {
     let (mut logged, mut announced) = (Vec::new(), Vec::new());
     for (setting, seed, here) in round.seeds.differing(|setting| detail.seed(setting)) {
         match here {
-            None => at.fail(format!(
-                "the detail log has no effective_{setting}: submit the log as LoadGen wrote it"
-            )),
+            None => at.fail(missing_key(&format!("effective_{setting}"))),
             Some(here) => {
                 logged.push(format!("effective_{setting} is {here}"));
                 announced.push(seed.to_string());

@@ -8,10 +8,7 @@ use crate::{
     input::files::{self, entries},
     official_log::DetailLog,
     record::RunResult,
-    subject::{
-        Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject,
-        SubmissionTree,
-    },
+    subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree},
     tree::{
         ACCURACY_LOG, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH,
         VERIFY_PERFORMANCE,
@@ -33,10 +30,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         if !subject.is_open() {
             other_tests(subject, entry, found);
         }
-        let Some(benchmark) = entry.benchmark else {
-            found.unknown(&entry.place, NO_BENCHMARK);
-            continue;
-        };
+        let Some(benchmark) = found.benchmark(entry) else { continue };
         if subject.is_open() {
             found.pass(&entry.place, "the Open division requires no compliance test");
         } else if benchmark.tests().next().is_none() {
@@ -104,8 +98,8 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
                 tree, place, entry, *test, benchmark, &formats, is_foreign,
             );
             if !is_failed {
-                is_failed = !differences.wrong.is_empty();
-                at.fail_each(differences.wrong);
+                is_failed = !differences.passes_script();
+                at.fail_each(differences.problems);
             }
             for what in differences.stricter {
                 at.unknown(format!(

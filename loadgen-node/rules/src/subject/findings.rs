@@ -2,9 +2,10 @@
 
 use std::{fmt::Display, path::Path};
 
-use super::{Subject, SubmissionTree};
+use super::{NO_BENCHMARK, ResultEntry, Subject, SubmissionTree};
 use crate::{
     Finding, GroupedFinding, Outcome, Rule,
+    book::Benchmark,
     grouping::{NEEDS_SUBMISSION, grouped},
     record::RunResult,
 };
@@ -115,6 +116,14 @@ impl Findings<'_> {
         }
     }
 
+    /// Returns the benchmark of a result. Without one, reports that the rule cannot be judged.
+    pub(crate) fn benchmark<'t>(&mut self, entry: &ResultEntry<'t>) -> Option<&'t Benchmark> {
+        if entry.benchmark.is_none() {
+            self.unknown(&entry.place, NO_BENCHMARK);
+        }
+        entry.benchmark
+    }
+
     /// Returns true if a rule is broken.
     pub(crate) fn is_broken(&self, rule: Rule) -> bool {
         self.list.iter().any(|finding| finding.rule == rule && finding.outcome == Outcome::Fail)
@@ -219,11 +228,7 @@ impl PlaceJudgement<'_> {
         match value {
             Some(value) if is_right(&value) => {}
             Some(value) => self.fail(format!("{key} is {value}, {wanted}")),
-            None => {
-                self.fail(format!(
-                    "the detail log has no {key}: submit the log as LoadGen wrote it"
-                ));
-            }
+            None => self.fail(missing_key(key)),
         }
     }
 
@@ -238,6 +243,11 @@ impl PlaceJudgement<'_> {
             self.find(Outcome::Pass, text);
         }
     }
+}
+
+/// Returns the text about a key that a detail log must have.
+pub(crate) fn missing_key(key: &str) -> String {
+    format!("the detail log has no {key}: submit the log as LoadGen wrote it")
 }
 
 /// Lists the first [`MAX_LISTED`] items, and counts the others.

@@ -19,7 +19,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first};
+pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first, missing_key};
 pub use judgement_basis::{JudgedDivision, JudgedRound, RoundSource};
 pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
 pub use upcoming::{ACCURACY_COUNT, UpcomingRun};

@@ -8,7 +8,7 @@ use crate::{
     judge::samples::{check_manifests, check_sample_count},
     official_log::DetailLog,
     record::RunResult,
-    subject::{Findings, PlaceJudgement, ResultEntry, Subject},
+    subject::{Findings, PlaceJudgement, ResultEntry, Subject, missing_key},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -114,14 +114,11 @@ fn prepared_differently(entry: &ResultEntry) -> Option<String> {
 }
 
 fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: PlaceJudgement) {
-    let key = "qsl_reported_total_count";
     match detail.accuracy_samples() {
         Some(count) => at.fail_each(
             check_sample_count(benchmark, count).map(|what| format!("the accuracy run had {what}")),
         ),
-        None => {
-            at.fail(format!("the detail log has no {key}: submit the log as LoadGen wrote it"));
-        }
+        None => at.fail(missing_key("qsl_reported_total_count")),
     }
 }
 

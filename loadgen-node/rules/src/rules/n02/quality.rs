@@ -10,7 +10,7 @@ use crate::{
     placeholder::is_placeholder,
     record::{Accuracy, Metric, RunResult},
     rules::settings,
-    subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, Subject},
+    subject::{Findings, PlaceJudgement, ResultEntry, Subject},
     tree::{ACCURACY_TXT, documents},
 };
 
@@ -22,15 +22,11 @@ const TOKENS_TOLERANCE: f64 = 0.0501;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
-        match entry.benchmark {
-            Some(benchmark) => {
-                if !subject.is_upcoming {
-                    accuracy(subject, entry, benchmark, found);
-                }
-                latency(subject, entry, benchmark, found);
-            }
-            None => found.unknown(&entry.place, NO_BENCHMARK),
+        let Some(benchmark) = found.benchmark(entry) else { continue };
+        if !subject.is_upcoming {
+            accuracy(subject, entry, benchmark, found);
         }
+        latency(subject, entry, benchmark, found);
     }
     calibration(subject, found);
 }

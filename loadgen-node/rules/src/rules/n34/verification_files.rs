@@ -13,16 +13,8 @@ use crate::{
 };
 use std::path::Path;
 
-/// Contradictions between the logs of a test and its files.
-#[derive(Default)]
-pub(super) struct Differences {
-    /// Contradictions between the files and the logs, and reasons for which the official script
-    /// would fail the test.
-    pub(super) wrong: Vec<String>,
-    /// Violations of requirements that only netdiv has. The rule then cannot be judged.
-    pub(super) stricter: Vec<String>,
-}
-
+/// Compares the files of a test's verification with its logs. Returns as problems the contradictions
+/// between them, and the reasons for which the official script would fail the test.
 pub(super) fn differences(
     tree: &SubmissionTree,
     place: &ResultPaths,
@@ -31,7 +23,7 @@ pub(super) fn differences(
     benchmark: &Benchmark,
     formats: &Formats,
     is_foreign: bool,
-) -> Differences {
+) -> Part {
     let folder = place.compliance(test.name());
     let read = |name: &str| files::read_to_string(&tree.path(&format!("{folder}/{name}"))).ok();
     let (mut wrong, mut stricter) = (Vec::new(), Vec::new());
@@ -98,7 +90,7 @@ pub(super) fn differences(
         }
         _ => {}
     }
-    Differences { wrong, stricter }
+    Part { problems: wrong, stricter, ..Part::default() }
 }
 
 /// Joins the problems of an accuracy log, without the path of its folder, which the finding itself
