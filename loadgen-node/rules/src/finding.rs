@@ -53,11 +53,6 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding that the rule passes at `place`.
-    pub fn pass(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { rule, outcome: Outcome::Pass, place: place.into(), text: text.into() }
-    }
-
     /// Creates a finding that the rule is broken at `place`. `text` describes the violation and its
     /// remedy.
     pub fn fail(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {

@@ -98,12 +98,12 @@ impl Judgement {
         let mut text =
             format!("The rules of the {division} division, in {subject} (round {name}, {by})\n\n");
         text += &line("", "outcome", "section", "rule");
-        let asked: Vec<_> = Rule::all().filter(|rule| self.is_asked(*rule)).collect();
+        let (asked, not_asked): (Vec<_>, Vec<_>) =
+            Rule::all().partition(|rule| self.is_asked(*rule));
         for rule in &asked {
             let outcome = word(self.outcome(*rule));
             text += &line(&rule.to_string(), outcome, rule.section(), rule.text());
         }
-        let not_asked: Vec<_> = Rule::all().filter(|rule| !self.is_asked(*rule)).collect();
         if !not_asked.is_empty() {
             let rules = not_asked.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ");
             text += &format!("Not required in the {division} division (section 6.2): {rules}\n");

@@ -37,8 +37,8 @@ pub(crate) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, 
 
     let scenario = before.scenario.clone();
     let (before, after) = both(score(before, reference), score(after, run))?;
-    let (before, after) = match (test, is_stream(&scenario)) {
-        (Test::Test04, true) => (rate(&before), rate(&after)),
+    let (before, after) = match (test, scenario.as_str()) {
+        (Test::Test04, "SingleStream" | "MultiStream") => (rate(&before), rate(&after)),
         _ => (before, after),
     };
     part.figures =
@@ -65,10 +65,6 @@ fn margin(scenario: &str, reference: f64) -> f64 {
         "MultiStream" if reference <= 1_600_000.0 => 0.20,
         _ => 0.10,
     }
-}
-
-fn is_stream(scenario: &str) -> bool {
-    matches!(scenario, "SingleStream" | "MultiStream")
 }
 
 /// Converts a latency in nanoseconds into queries per second, formatted as in Python.

@@ -102,7 +102,9 @@ pub(super) fn architecture(
     );
     text += &interfaces(cluster);
     text += "\nTogether, in each direction:\n\n";
-    let rows = cluster.machines.iter().map(|named| [named.name.clone(), total_bandwidth(named)]);
+    let rows = cluster.machines.iter().map(|NamedMachine { name, machine }| {
+        [name.clone(), known(&machine.bits_per_second().map(rate::format_rate))]
+    });
     text += &table(["machine", "bandwidth"], rows);
     text += "\n## From the network to the accelerators\n\n";
     text += data_path.trim();
@@ -123,8 +125,4 @@ pub(super) fn architecture(
         text += "\n";
     }
     text + "## Evidence\n\n" + measured.trim() + "\n"
-}
-
-fn total_bandwidth(named: &NamedMachine) -> String {
-    known(&named.machine.bits_per_second().map(rate::format_rate))
 }

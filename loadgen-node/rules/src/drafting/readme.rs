@@ -44,9 +44,10 @@ fn generated_text(recorded: &RecordedResult<'_>) -> String {
     for node in &result.nodes {
         let machine = evidence.and_then(|evidence| evidence.nodes.get(&node.name));
         text += &format!("\n### {} ({})\n\n", node.name, node.address);
+        let sha256 = Some(&node.model_sha256).filter(|sha256| !sha256.is_empty());
         let facts = [
             ("engine", node.engine.clone()),
-            ("model", format!("{}, SHA-256 {}", node.model, known(&not_empty(&node.model_sha256)))),
+            ("model", format!("{}, SHA-256 {}", node.model, known(&sha256))),
             ("settings' SHA-256", node.config_sha256.clone()),
             ("program", known(&machine.and_then(|machine| machine.program.clone()))),
             ("framework", known(&machine.and_then(|machine| machine.framework.clone()))),
@@ -71,10 +72,6 @@ fn generated_text(recorded: &RecordedResult<'_>) -> String {
         text += &format!("{what}:\n\n{}\n", block("sh", &command(run)));
     }
     text
-}
-
-fn not_empty(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Returns the command that repeats a run with its settings.

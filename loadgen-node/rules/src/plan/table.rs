@@ -113,22 +113,16 @@ impl Needs {
 
     /// Describes the settings and the memory of a node.
     pub(super) fn node(&self) -> String {
+        let up_to = |batch: u64| format!("batches of up to {batch}");
+        let batch = self.batch.map_or("any batch".into(), up_to);
         let weights =
             self.weight_bytes.map(|all| format!("{} of weights at half precision; ", bytes(all)));
         format!(
-            "{}{}{} ({})",
+            "{}{} suffice for {batch} ({})",
             weights.unwrap_or_default(),
             self.settings(),
-            self.largest_batch(),
             self.name
         )
-    }
-
-    fn largest_batch(&self) -> String {
-        match self.batch {
-            None => " suffice for any batch".into(),
-            Some(batch) => format!(" suffice for batches of up to {batch}"),
-        }
     }
 }
 

@@ -39,7 +39,7 @@ fn of_round(subject: &Subject, found: &mut Findings) {
         let (code, wanted) = (home.code(), layout.code());
         at.fail(format!(
             "has its code in {code}, as in {}, and round {name} has it in {wanted}/: rename the folder",
-            others_than(subject.table, *layout)
+            rounds_of(subject.table, if *layout == Layout::A { Layout::B } else { Layout::A })
         ));
     }
     let mut stated = stated(&subject.results);
@@ -56,9 +56,4 @@ fn rounds_of(table: &Table, layout: Layout) -> String {
         "rounds such as {}",
         names.map(|round| round.name.to_string()).collect::<Vec<_>>().join(", ")
     )
-}
-
-/// Returns a text that names the rounds with another layout.
-fn others_than(table: &Table, layout: Layout) -> String {
-    rounds_of(table, if layout == Layout::A { Layout::B } else { Layout::A })
 }

@@ -18,7 +18,9 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
         return;
     }
     let mut known: BTreeMap<&str, Vec<(&ResultEntry, &RunFiles)>> = BTreeMap::new();
-    for (entry, run) in subject.runs().filter(|(_, run)| !has_unusable_log(run)) {
+    // An unusable log is a separate finding.
+    let is_usable = |run: &RunFiles| run.logs.as_ref().is_none_or(|logs| logs.detail.is_ok());
+    for (entry, run) in subject.runs().filter(|(_, run)| is_usable(run)) {
         let Some(hash) = run.detail_sha256() else { continue };
         let others = known.entry(hash).or_default();
         let is_allowed = |of: &ResultEntry, other: &RunFiles| {
@@ -67,11 +69,6 @@ fn are_two_targets(one: &ResultEntry, other: &ResultEntry) -> bool {
     };
     is_alike(one, other)
         && targets.is_some_and(|((one, first), (other, second))| one == other && first != second)
-}
-
-/// Returns true if the detail log is unusable, which is a separate finding.
-fn has_unusable_log(run: &RunFiles) -> bool {
-    run.logs.as_ref().is_some_and(|logs| logs.detail.is_err())
 }
 
 /// Returns true if two runs are the two halves of a run in mode `submission`.

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Measurements, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree, System,
-    judgement_basis::JudgedDivision,
+    judgement_basis::{JudgedDivision, JudgedRound},
     logs::Logs,
     read_object, round,
     unusable::{MISSING, UnusableFile},
@@ -56,7 +56,7 @@ pub(crate) fn subjects<'t>(
     if !dir.is_dir() {
         return Err(CheckError::NoFolder(dir.into()));
     }
-    if is_run(dir) {
+    if dir.join(RunResult::FILE).is_file() || dir.join(DETAIL).is_file() {
         return Ok(vec![run(dir, table, round)]);
     }
     if DIVISIONS.iter().any(|division| dir.join(division).is_dir()) {
@@ -81,10 +81,6 @@ fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, SubmitterFolder)>> 
     let homes = list_homes(root)?;
     let home = homes.into_iter().find(|home| root.join(home.root()) == dir);
     Ok(home.map(|home| (root.to_path_buf(), home)))
-}
-
-fn is_run(dir: &Path) -> bool {
-    dir.join(RunResult::FILE).is_file() || dir.join(DETAIL).is_file()
 }
 
 fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'t> {
@@ -128,12 +124,22 @@ pub(super) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>
     };
     set_aside(&mut entry);
     let results = vec![entry];
-    let (round, judged_round) = round::round(table, option, &results, None);
+    let rounds = round::round(table, option, &results, None);
+    without_tree(table, rounds, JudgedDivision::of_run(division), results)
+}
+
+/// Returns a subject with these results and no tree.
+fn without_tree<'t>(
+    table: &'t Table,
+    (round, judged_round): (Option<&'t Round>, JudgedRound),
+    division: JudgedDivision,
+    results: Vec<ResultEntry<'t>>,
+) -> Subject<'t> {
     Subject {
         table,
         round,
         judged_round,
-        division: JudgedDivision::of_run(division),
+        division,
         is_upcoming: false,
         tree: None,
         systems: Vec::new(),
@@ -190,20 +196,8 @@ fn submission<'t>(
             entry.benchmark = None;
         }
     }
-    let tree = Some(tree);
-    Ok(Subject {
-        table,
-        round,
-        judged_round,
-        division,
-        is_upcoming: false,
-        tree,
-        systems,
-        idle_systems,
-        results,
-        is_first: false,
-        against: None,
-    })
+    let subject = without_tree(table, (round, judged_round), division, results);
+    Ok(Subject { tree: Some(tree), systems, idle_systems, ..subject })
 }
 
 fn entries_of<'t>(
