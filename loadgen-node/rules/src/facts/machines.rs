@@ -39,6 +39,11 @@ pub(crate) fn is_one(one: &Machine, other: &Machine) -> bool {
     same(&one.machine_id, &other.machine_id) && same(&one.boot_id, &other.boot_id)
 }
 
+/// Returns the settings that a machine's program published; empty if they are missing or not TOML.
+pub(crate) fn published_settings(machine: &Machine) -> toml::Table {
+    machine.settings.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
 /// Returns a text without the white space around it; `None` if it is missing or empty.
 pub(crate) fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::Machine;
 use toml::Table;
 
-use super::machines::non_empty;
+use super::machines::{non_empty, published_settings};
 use crate::record::{Node, RunResult};
 
 pub(crate) const MODEL: &str = "model";
@@ -78,10 +78,7 @@ fn software(node: &Node, machine: Option<&Machine>) -> NodeSoftware {
 /// Returns the published settings that decide the engine's responses: the name and the value of
 /// each setting in the tables `engine` and `engine.model`.
 fn response_settings(machine: &Machine) -> Vec<(String, String)> {
-    let settings: Option<Table> = machine.settings.as_deref().and_then(|text| text.parse().ok());
-    let Some(mut engine) = settings.and_then(|settings| table(&settings, ENGINE)) else {
-        return Vec::new();
-    };
+    let Some(mut engine) = table(&published_settings(machine), ENGINE) else { return Vec::new() };
     let model = table(&engine, MODEL).unwrap_or_default();
     engine.remove(MODEL);
     let named = |prefix: &'static str| {

@@ -6,17 +6,13 @@ use netdiv_node_common::words::{EngineFacts, PrefixCaching, SpeculativeDecoding}
 
 use crate::{
     book::{AllowedDrafts, Benchmark, Round},
+    facts::machines::published_settings,
     record::Node,
 };
 
 /// Names of engines that send prompts to serving engines. Only earlier builds of sut-node had the
 /// last three.
 const SERVING_ENGINES: [&str; 4] = ["openai", "vllm-grpc", "sglang-grpc", "trtllm-grpc"];
-
-/// Returns the settings that a node published; empty if they are missing or invalid.
-fn settings(machine: &Machine) -> toml::Table {
-    machine.settings.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
-}
 
 /// Returns all reasons why the outputs of a language model at a node do not count for a benchmark.
 pub(crate) fn check_outputs(
@@ -34,7 +30,7 @@ pub(crate) fn check_outputs(
 /// time per further token for an output of one token (N33).
 fn check_output_limits(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
-    let settings = settings(machine);
+    let settings = published_settings(machine);
     let model = settings.get("engine")?.get("model")?;
     model.get("vocabulary")?;
     let number = |key| u64::try_from(model.get(key)?.as_integer()?).ok();
@@ -55,7 +51,7 @@ fn check_output_limits(benchmark: &Benchmark, machine: &Machine) -> Option<Strin
 /// Returns the reason why a benchmark does not permit the speculative decoding of a node in a
 /// round.
 fn check_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Option<String> {
-    let settings = settings(machine);
+    let settings = published_settings(machine);
     let declared = settings.get("engine")?.get("model")?.get("speculative_decoding")?;
     let Ok(declared) = declared.clone().try_into::<SpeculativeDecoding>() else {
         return Some(
@@ -80,7 +76,7 @@ fn check_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Opti
 /// too short for the benchmark's longest prompt and output.
 fn check_context(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
-    let room = found(&settings(machine))?.context_tokens?;
+    let room = found(&published_settings(machine))?.context_tokens?;
     let needed = limits.prompt + limits.output_max;
     (room < needed).then(|| {
         format!(
@@ -119,7 +115,7 @@ pub(crate) fn check_reused_prompts(node: &Node) -> Option<String> {
 
 /// Returns the reason why a node with this engine and evidence may reuse prompts.
 pub(crate) fn check_prefix_caching(engine: &str, machine: &Machine) -> Option<String> {
-    let settings = settings(machine);
+    let settings = published_settings(machine);
     let why = match found(&settings).map(|found| found.prefix_caching) {
         Some(PrefixCaching::Off) => return None,
         None if !sends_prompts(engine.trim(), &settings) => return None,

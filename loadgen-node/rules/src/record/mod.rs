@@ -392,13 +392,6 @@ pub struct Evidence {
     pub nodes: BTreeMap<String, Machine>,
 }
 
-impl Evidence {
-    /// Returns the settings that a node published; `None` if they are missing or not TOML.
-    pub(crate) fn published_settings(&self, node: &Node) -> Option<toml::Table> {
-        self.nodes.get(&node.name)?.settings.as_ref()?.parse().ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,10 @@ use netdiv_contract::v1::Machine;
 use serde_json::Value;
 
 use crate::{
-    facts::{count_texts, machines::non_empty},
+    facts::{
+        count_texts,
+        machines::{non_empty, published_settings},
+    },
     input::files::sha256_of,
     record::{Evidence, Node, RunResult},
     subject::{Findings, RunEvidence, Subject, runs_with_evidence},
@@ -44,7 +47,7 @@ fn record_contradictions(record: &RunResult) -> Vec<String> {
 }
 
 fn too_large_batch(node: &Node, evidence: &Evidence) -> Option<String> {
-    let settings = evidence.published_settings(node)?;
+    let settings = published_settings(evidence.nodes.get(&node.name)?);
     let most = settings.get("max_batch").and_then(toml::Value::as_integer)?;
     let sizes = node.batches.iter().filter(|(_, count)| **count > 0).map(|(size, _)| *size);
     let largest = sizes.max().filter(|largest| i64::from(*largest) > most)?;

@@ -6,6 +6,7 @@ use netdiv_contract::encoding::Encoding;
 
 use crate::{
     book::{Benchmark, Compression},
+    facts::machines::published_settings,
     placeholder::is_placeholder,
     record::{Evidence, Node, RunResult},
     subject::{Findings, PlaceJudgement, ResultEntry, Subject},
@@ -29,7 +30,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 /// Returns a finding if the responses of a node had another encoding than `response_encoding` in
 /// its published settings.
 fn other_encoding(node: &Node, evidence: &Evidence) -> Option<String> {
-    let settings = evidence.published_settings(node)?;
+    let settings = published_settings(evidence.nodes.get(&node.name)?);
     let encoding = settings.get("response_encoding").and_then(toml::Value::as_str)?;
     let mut used = node.response_encodings.iter().map(ToString::to_string);
     let (used, name) = (used.find(|used| used != encoding)?, &node.name);

@@ -6,7 +6,6 @@ mod figures;
 mod log_ends;
 pub(crate) mod readable_entries;
 mod summary;
-mod truncated;
 
 pub(crate) use accuracy::for_each_entry;
 pub use accuracy::{LoggedResponse, read_responses, responses};
@@ -14,8 +13,8 @@ pub use detail::DetailLog;
 pub use figures::{latencies, metric, set_figures, token_metric};
 pub(crate) use figures::{max_latency, test_duration};
 pub use log_ends::check_ends;
+pub(crate) use log_ends::{TruncatedLog, is_truncated};
 pub(crate) use summary::{Score, Summary};
-pub(crate) use truncated::{TruncatedLog, is_truncated};
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Outcome,
+    facts::machines::published_settings,
     input::json::REPEATED_KEY,
     placeholder::is_placeholder,
     rules::n36::{is_empty, unwritten},
@@ -85,7 +86,7 @@ fn other_types(entry: &ResultEntry, json: &Map<String, Value>) -> BTreeSet<Strin
 
 /// Returns the data type of the weights, by a node's published settings.
 fn precision(machine: &Machine) -> Option<String> {
-    let settings: toml::Table = machine.settings.as_ref()?.parse().ok()?;
+    let settings = published_settings(machine);
     let model = settings.get("engine")?.get("model")?;
     Some(model.get("precision")?.as_str()?.to_owned())
 }
