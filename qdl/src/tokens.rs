@@ -65,7 +65,7 @@ impl AnnouncedTokens {
             return Err(format!("it has {count} tokens, and max_output_tokens is {most}"));
         }
         // Folds have no early exit, so the compiler vectorizes them. A negative id counts as high.
-        if ids.iter().map(number).fold(0, u32::max) >= self.vocabulary {
+        if ids.iter().map(unsigned_id).fold(0, u32::max) >= self.vocabulary {
             let known = |id: &i32| u32::try_from(*id).is_ok_and(|id| id < self.vocabulary);
             let wrong = tokens::ids(output).enumerate().find(|(_, id)| !known(id));
             let (place, id) = wrong.unwrap_or_default();
@@ -78,7 +78,7 @@ impl AnnouncedTokens {
         let is_end = |id: &[u8; ID_BYTES]| self.ends.contains(&unsigned_id(id));
         let before_last = &ids[..count.saturating_sub(1)];
         let may_be_end = |id: u32| (*lowest..=*highest).contains(&id);
-        if before_last.iter().map(number).fold(false, |any, id| any | may_be_end(id))
+        if before_last.iter().map(unsigned_id).fold(false, |any, id| any | may_be_end(id))
             && let Some(place) = before_last.iter().position(is_end)
         {
             let id = unsigned_id(&before_last[place]);

@@ -55,7 +55,8 @@ impl AccuracyArgs {
         // An option of --check, which stands in place of the run.
         let name = self.benchmark.as_deref().unwrap_or_default();
         let Some(script) = accuracy::script(name) else {
-            return unknown(&self.table.read()?, name);
+            let table = self.table.read()?;
+            return unknown(&table, name);
         };
         check_options(script, &self.reference, &self.options)?;
         if let Some(trial) = &script.trial {
