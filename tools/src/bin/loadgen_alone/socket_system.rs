@@ -108,7 +108,7 @@ fn read_prompts(
     read_all(socket, |bytes| {
         let (came, prompts) = (Instant::now(), bytes.chunks_exact(length));
         let used = prompts.len() * length;
-        prompts.map(number).all(|place| on_schedule.begin(came, place)).then_some(used)
+        prompts.map(little_endian).all(|place| on_schedule.begin(came, place)).then_some(used)
     })
 }
 
