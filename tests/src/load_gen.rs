@@ -8,10 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use loadgen_node::official_log::{LoggedResponse, read_responses};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::process::{exit_code, program, transport, wait_until};
+use crate::{
+    Folder,
+    process::{self, Ended, exit_code, program, transport, wait_until},
+};
 
 /// Settings that make LoadGen count tokens, with bounds of 50 ms for the first token and 1 ms for
 /// each further token.
@@ -29,7 +32,7 @@ const HEARS_HANGUP: &str = "--default-signal=HUP";
 pub struct LoadGen {
     command: Command,
     transport: String,
-    folder: TempDir,
+    folder: Folder,
 }
 
 /// A `loadgen-node run` in progress.
@@ -37,7 +40,7 @@ pub struct LoadGen {
 pub struct RunningLoadGen {
     child: Child,
     started: Instant,
-    folder: TempDir,
+    folder: Folder,
 }
 
 /// Result of a finished `loadgen-node run`.
@@ -51,15 +54,13 @@ pub struct Outcome {
     pub stderr: String,
     /// Duration of the run.
     pub time: Duration,
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl LoadGen {
     /// Creates a run against these addresses, with its own output folder.
     pub fn new(addresses: &[&str], scenario: &str) -> Self {
-        let run = Self::bare(&addresses.join(","));
-        let output = run.folder.path().join("out").display().to_string();
-        run.args(&["--scenario", scenario, "--output", &output])
+        Self::bare(&addresses.join(",")).in_own_folder(scenario)
     }
 
     /// Creates a run with the option `--nodes` and no others.
@@ -69,18 +70,20 @@ impl LoadGen {
 
     /// Creates a run without nodes. The caller must add the option `--in-process`.
     pub fn in_one_process(scenario: &str) -> Self {
-        let run = Self::run_with(&["--scenario", scenario]).transport("");
-        let output = run.folder.path().join("out").display().to_string();
-        run.args(&["--output", &output])
+        Self::run_with(&[]).transport("").in_own_folder(scenario)
+    }
+
+    fn in_own_folder(self, scenario: &str) -> Self {
+        let output = self.folder.path("out");
+        self.args(&["--scenario", scenario, "--output", &output])
     }
 
     fn run_with(args: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::create();
         let mut command = Command::new("env");
         command.arg(HEARS_HANGUP).arg(program("loadgen-node")).arg("run").args(args);
         // An empty folder, so that no stray file is read.
-        command.current_dir(folder.path());
-        command.env_remove("RUST_LOG");
+        command.current_dir(folder.root()).env_remove("RUST_LOG");
         Self { command, transport: transport().into(), folder }
     }
 
@@ -99,21 +102,45 @@ impl LoadGen {
     /// Makes the run a performance run of at least `milliseconds`, at `qps` queries per second.
     /// LoadGen's default minimum of ten minutes is for submissions.
     pub fn short(self, milliseconds: u64, qps: u64) -> Self {
-        let duration = format!("min_duration_ms={milliseconds}");
-        let offline = format!("offline_expected_qps={qps}");
-        let server = format!("server_target_qps={qps}");
-        let single = format!("single_stream_expected_latency_ns={}", 1_000_000_000 / qps);
-        let multi = format!("multi_stream_expected_latency_ns={}", 1_000_000_000 / qps);
-        let mut settings = vec![duration, offline, server, single, multi];
-        settings.push("min_query_count=1".into());
-        settings.iter().fold(self, |run, setting| run.args(&["--setting", setting]))
+        let latency_ns = 1_000_000_000 / qps;
+        self.set(&format!("min_duration_ms={milliseconds}"))
+            .set(&format!("offline_expected_qps={qps}"))
+            .set(&format!("server_target_qps={qps}"))
+            .set(&format!("single_stream_expected_latency_ns={latency_ns}"))
+            .set(&format!("multi_stream_expected_latency_ns={latency_ns}"))
+            .set("min_query_count=1")
+    }
+
+    /// Sets the benchmark and its data set.
+    pub fn data(self, benchmark: &str, dataset: &str) -> Self {
+        self.args(&["--benchmark", benchmark, "--dataset", dataset])
+    }
+
+    /// Sets the benchmark `fabric` with random samples, written as `COUNTxBYTES`.
+    pub fn fabric(self, samples: &str) -> Self {
+        self.data("fabric", &format!("synthetic:{samples}"))
+    }
+
+    /// Makes the run an accuracy run.
+    pub fn accuracy(self) -> Self {
+        self.args(&["--mode", "accuracy"])
+    }
+
+    /// Sets a field of LoadGen, written as `FIELD=VALUE`.
+    pub fn set(self, setting: &str) -> Self {
+        self.args(&["--setting", setting])
     }
 
     /// Adds [`TOKEN_BOUNDS`].
     pub fn counting_tokens(self) -> Self {
-        TOKEN_BOUNDS
-            .iter()
-            .fold(self, |run, (field, value)| run.args(&["--setting", &format!("{field}={value}")]))
+        TOKEN_BOUNDS.iter().fold(self, |run, (field, value)| run.set(&format!("{field}={value}")))
+    }
+
+    /// Makes LoadGen count tokens, with bounds that any machine meets.
+    pub fn patient(self) -> Self {
+        self.set("use_token_latencies=true")
+            .set("server_ttft_latency=20000000000")
+            .set("server_tpot_latency=20000000000")
     }
 
     /// Sets an environment variable.
@@ -128,21 +155,19 @@ impl LoadGen {
         let script = format!("{commands}; exec \"$0\" \"$@\"");
         let program_and_args = self.command.get_args().skip(1);
         limited.args([HEARS_HANGUP, "bash", "-c", &script]).args(program_and_args);
-        limited.current_dir(self.folder.path()).env_remove("RUST_LOG");
+        limited.current_dir(self.folder.root()).env_remove("RUST_LOG");
         self.command = limited;
         self
     }
 
     /// Returns the run's folder.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.folder.root()
     }
 
-    /// Writes a file into the run's folder and returns its path.
+    /// Writes a file into the run's folder, and returns its path.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.folder.path().join(name);
-        std::fs::write(&path, content).expect("a writable folder");
-        path.display().to_string()
+        self.folder.write(name, content)
     }
 
     /// Starts the run, with the benchmark `digits` unless another was set.
@@ -176,7 +201,7 @@ impl RunningLoadGen {
 
     /// Returns the path of LoadGen's detail log, which grows during the run.
     pub fn log(&self) -> PathBuf {
-        self.folder.path().join("out/mlperf_log_detail.txt")
+        self.folder.root().join("out/mlperf_log_detail.txt")
     }
 
     /// Returns true until the process exits.
@@ -203,7 +228,7 @@ impl RunningLoadGen {
         let stderr = read_in_background(self.child.stderr.take());
         let code = exit_code(&mut self.child);
         let time = self.started.elapsed();
-        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().expect("a folder"));
+        let folder = std::mem::replace(&mut self.folder, Folder::create());
         let text = |reading: thread::JoinHandle<String>| reading.join().expect("it was read");
         Outcome { code, stdout: text(stdout), stderr: text(stderr), time, folder }
     }
@@ -228,7 +253,21 @@ fn read_in_background(pipe: Option<impl Read + Send + 'static>) -> thread::JoinH
 impl Outcome {
     /// Returns the path of a file in the output folder.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("out").join(name)
+        self.folder.root().join("out").join(name)
+    }
+
+    /// Reads LoadGen's accuracy log.
+    pub fn accuracy_log(&self) -> Vec<Value> {
+        let log = self.read("mlperf_log_accuracy.json");
+        serde_json::from_str(&log).unwrap_or_else(|error| panic!("{error}: {log}"))
+    }
+
+    /// Returns the responses in LoadGen's accuracy log, in the order of the samples.
+    pub fn responses(&self) -> Vec<LoggedResponse> {
+        let log = self.path("mlperf_log_accuracy.json");
+        let mut responses = read_responses(&log).expect("LoadGen's accuracy log");
+        responses.sort_by_key(|response| response.qsl_idx);
+        responses
     }
 
     /// Returns the text of a file in the output folder, or an empty text if the file is missing.
@@ -274,14 +313,9 @@ impl Outcome {
     }
 }
 
-/// Runs `loadgen-node nodes` with `patience` as `--connect-timeout`, and returns its output.
-pub fn nodes(addresses: &[&str], patience: Duration) -> std::process::Output {
-    let patience = format!("{}ms", patience.as_millis());
-    let args = ["nodes", "--nodes", &addresses.join(","), "--transport", transport()];
-    let patience = ["--connect-timeout", &patience];
-    Command::new(program("loadgen-node"))
-        .args(args)
-        .args(patience)
-        .output()
-        .expect("loadgen-node starts")
+/// Runs `loadgen-node nodes` with `patience` as `--connect-timeout`.
+pub fn nodes(addresses: &[&str], patience: Duration) -> Ended {
+    let (nodes, patience) = (addresses.join(","), format!("{}ms", patience.as_millis()));
+    let over = ["--transport", transport(), "--connect-timeout", &patience];
+    process::loadgen_node(&[&["nodes", "--nodes", &nodes], &over[..]].concat())
 }

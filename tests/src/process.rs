@@ -3,11 +3,12 @@
 use std::{
     env::{self, VarError},
     path::{Path, PathBuf},
-    process::{Child, Command},
+    process::{Child, Command, Output},
     thread,
     time::{Duration, Instant},
 };
 
+use serde_json::Value;
 use wait_timeout::ChildExt as _;
 
 /// Variable with the transport under test: `make test` runs the tests of both transports once with
@@ -20,6 +21,79 @@ pub fn program(name: &str) -> PathBuf {
     let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
     let built = found.into_iter().find(|program| program.is_file());
     built.unwrap_or_else(|| panic!("{name} is not built; run `make test`"))
+}
+
+/// Returns a command that starts a program, whose log has its default level.
+pub fn command(name: &str) -> Command {
+    let mut command = Command::new(program(name));
+    command.env_remove("RUST_LOG");
+    command
+}
+
+/// Returns a command that starts a program after shell commands such as `ulimit -n 40`.
+pub fn command_after(commands: &str, name: &str) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("{commands}; exec \"$0\" \"$@\"")]).arg(program(name));
+    command.env_remove("RUST_LOG");
+    command
+}
+
+/// End of a program.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Self {
+        command.output().expect("the program starts").into()
+    }
+
+    /// Returns standard output followed by standard error.
+    pub fn said(&self) -> String {
+        [self.stdout.as_str(), &self.stderr].concat()
+    }
+
+    /// Asserts the exit code.
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.said());
+        self
+    }
+
+    /// Asserts the exit code, and that the program printed this text.
+    pub fn expect_text(self, code: i32, text: &str) -> Self {
+        let ended = self.expect(code);
+        assert!(ended.said().contains(text), "`{text}` in\n{}", ended.said());
+        ended
+    }
+
+    /// Parses standard output.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.said()))
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(Output { status, stdout, stderr }: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        Self { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+}
+
+/// Runs `loadgen-node` to its end.
+pub fn loadgen_node(args: &[&str]) -> Ended {
+    Ended::of(command("loadgen-node").args(args))
+}
+
+/// Runs `sut-node` to its end.
+pub fn sut_node(args: &[&str]) -> Ended {
+    Ended::of(command("sut-node").args(args))
 }
 
 /// Returns the path of a file that `make` wrote into the target folder for the tests.
@@ -74,11 +148,6 @@ pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
 
 /// Maximum time that a test waits for an event: a busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Awaits a call. A call that takes more than a minute fails the test.
-pub async fn soon<T>(call: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, call).await.expect("an answer in time")
-}
 
 /// Waits until a condition holds. Panics after a minute.
 pub fn wait_until(what: &str, condition: impl Fn() -> bool) {

@@ -1,30 +1,26 @@
 //! Nodes with an engine in Python, whose file a test writes.
 
-use std::{fs, path::Path};
-
-use tempfile::TempDir;
-
-use crate::{SutNode, process::built_file};
+use crate::{Folder, SutNode, process::built_file};
 
 /// A folder with the file of an engine.
-pub struct PythonEngine(TempDir);
+pub struct PythonEngine(Folder);
 
 impl PythonEngine {
     /// Writes the source of an engine.
     pub fn new(source: &str) -> Self {
-        let engine = Self(tempfile::tempdir().expect("a temporary folder"));
-        fs::write(engine.path("engine.py"), source.trim_start()).expect("a writable path");
+        let engine = Self(Folder::create());
+        engine.write("engine.py", source.trim_start());
         engine
-    }
-
-    /// Returns the folder.
-    pub fn folder(&self) -> &Path {
-        self.0.path()
     }
 
     /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> String {
-        self.folder().join(name).display().to_string()
+        self.0.path(name)
+    }
+
+    /// Writes a file into the folder, and returns its path.
+    pub fn write(&self, name: &str, text: &str) -> String {
+        self.0.write(name, text)
     }
 
     /// Starts a node. Returns its log if it exits before it is ready.

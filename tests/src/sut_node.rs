@@ -4,16 +4,18 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _},
     path::Path,
-    process::{Child, ChildStderr, Command, Stdio},
+    process::{Child, ChildStderr, Stdio},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
-use tempfile::TempDir;
 use wait_timeout::ChildExt as _;
 
-use crate::process::{exit_code, memory_bytes, program, send_signal};
+use crate::{
+    Folder,
+    process::{command, exit_code, memory_bytes, send_signal},
+};
 
 /// Maximum time for a node to start: libtorch and a large model are slow to load on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,7 +27,7 @@ pub struct SutNode {
     /// Address of the listener, as `IP:PORT`.
     pub address: String,
     log: Option<BufReader<ChildStderr>>,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 impl SutNode {
@@ -34,21 +36,10 @@ impl SutNode {
         Self::try_start(name, args).unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
     }
 
-    /// Starts a node whose allocator returns freed memory to the system. Its peak memory is then
-    /// what it holds, without glibc's reserve of up to twice the longest message.
-    pub fn start_with_trimmed_heap(name: &str, args: &[&str]) -> Self {
-        let args = [&["--name", name], args].concat();
-        let environment = &[("MALLOC_TRIM_THRESHOLD_", "131072")];
-        Self::try_start_with(environment, Path::new("."), "127.0.0.1:0", &args)
-            .unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
-    }
-
     /// Like [`start`](Self::start), with environment variables.
     pub fn start_with(name: &str, environment: &[(&str, String)], args: &[&str]) -> Self {
         let args = [&["--name", name], args].concat();
-        let environment: Vec<_> =
-            environment.iter().map(|(variable, value)| (*variable, value.as_str())).collect();
-        Self::try_start_with(&environment, Path::new("."), "127.0.0.1:0", &args)
+        Self::try_start_with(environment, Path::new("."), "127.0.0.1:0", &args)
             .unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
     }
 
@@ -75,25 +66,23 @@ impl SutNode {
     }
 
     fn try_start_with(
-        environment: &[(&str, &str)],
+        environment: &[(&str, String)],
         working: &Path,
         listen: &str,
         args: &[&str],
     ) -> Result<Self, String> {
         let chooses = |arg: &&str| ["--engine", "--model", "--config"].contains(arg);
         let model: &[_] = if args.iter().any(chooses) { &[] } else { &["--model", "digits"] };
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let ready = folder.path().join("ready.json");
-        let mut child = Command::new(program("sut-node"))
+        let folder = Folder::create();
+        let ready = folder.root().join("ready.json");
+        let mut child = command("sut-node")
             .args(["--listen", listen])
             .args(args)
             .args(model)
             .arg("--ready-file")
             .arg(&ready)
             .current_dir(working)
-            // The tests read the log at its default level.
-            .env_remove("RUST_LOG")
-            .envs(environment.iter().copied())
+            .envs(environment.iter().cloned())
             .stderr(Stdio::piped())
             .spawn()
             .expect("sut-node starts");
@@ -163,6 +152,19 @@ impl SutNode {
         }
         (code, rest)
     }
+
+    /// Sends SIGTERM, and waits for the node to exit. Returns the exit code and the rest of the
+    /// log.
+    pub fn stop(&mut self) -> (Option<i32>, String) {
+        self.signal("-TERM");
+        self.wait()
+    }
+}
+
+/// Asserts that a node did not start, and that its log contains this text.
+pub fn assert_refused(started: Result<SutNode, String>, text: &str) {
+    let log = started.err().unwrap_or_else(|| panic!("the node starts, despite `{text}`"));
+    assert!(log.contains(text), "`{text}` in {log}");
 }
 
 impl Drop for SutNode {

@@ -4,7 +4,6 @@ use std::sync::mpsc;
 
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy};
-use loadgen_node::official_log::read_responses;
 use netdiv_contract::{
     layout::{self, DataType, InputLayout, TensorSpec},
     v1::Tokens,
@@ -33,9 +32,7 @@ fn answers_without_network() -> Vec<Bytes> {
 }
 
 fn assert_same_as_without_network(outcome: &Outcome) {
-    let path = outcome.path("mlperf_log_accuracy.json");
-    let mut responses = read_responses(&path).expect("LoadGen's accuracy log");
-    responses.sort_by_key(|response| response.qsl_idx);
+    let mut responses = outcome.responses();
     if outcome.result()["scenario"] == "multi-stream" {
         // LoadGen fills the last query of eight with samples that it issued before.
         responses.dedup();
@@ -58,7 +55,8 @@ fn all_scenarios_give_the_answers_of_the_model_without_a_network() {
     let (a, b) = (SutNode::start("a", &[]), SutNode::start("b", &[]));
     for scenario in ["offline", "server", "single-stream", "multi-stream"] {
         let outcome = LoadGen::new(&[&a.address, &b.address], scenario)
-            .args(&["--mode", "accuracy", "--setting", "server_target_qps=2000"])
+            .accuracy()
+            .set("server_target_qps=2000")
             .run()
             .expect(0);
         assert_same_as_without_network(&outcome);
@@ -75,7 +73,7 @@ fn encodings_policies_and_connections_change_no_answer() {
         ["--encoding", "none", "--policy", "pull", "--window-samples", "1"],
     ] {
         let outcome = LoadGen::new(&[&a.address, &b.address], "offline")
-            .args(&["--mode", "accuracy"])
+            .accuracy()
             .args(&args)
             .run()
             .expect(0);
@@ -87,7 +85,8 @@ fn encodings_policies_and_connections_change_no_answer() {
 fn a_set_that_does_not_fit_into_memory_comes_in_parts() {
     let node = SutNode::start("a", &[]);
     let outcome = LoadGen::new(&[&node.address], "offline")
-        .args(&["--mode", "accuracy", "--performance-samples", "64"])
+        .accuracy()
+        .args(&["--performance-samples", "64"])
         .run()
         .expect(0);
     assert_same_as_without_network(&outcome);
@@ -97,7 +96,8 @@ fn a_set_that_does_not_fit_into_memory_comes_in_parts() {
 fn a_submission_run_has_both_accuracy_and_performance() {
     let node = SutNode::start("a", &[]);
     let outcome = LoadGen::new(&[&node.address], "server")
-        .args(&["--mode", "submission", "--setting", "server_target_latency_ns=1000000000"])
+        .args(&["--mode", "submission"])
+        .set("server_target_latency_ns=1000000000")
         .short(1500, 600)
         .run()
         .expect(0);
@@ -119,13 +119,11 @@ fn samples_of_varying_shape_travel_packed() {
     });
     let node = FakeNode::start(behaviour);
     let run = LoadGen::new(&[&node.address], "offline");
-    let folder = run.file("x", "").replace("/x", "/data");
-    std::fs::create_dir(&folder).expect("a writable path");
+    let folder = run.folder().join("data").display().to_string();
     for length in [3, 5] {
-        let file = npy("|u1", &format!("({length},)"), 0..length);
-        std::fs::write(format!("{folder}/{length}.npy"), file).expect("a writable path");
+        run.file(&format!("data/{length}.npy"), npy("|u1", &format!("({length},)"), 0..length));
     }
-    run.args(&["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"]).run().expect(0);
+    run.data("x", &folder).accuracy().run().expect(0);
     let mut lengths = node.seen(|seen| {
         let unpack = |payload: &[u8]| {
             let tensors = layout::unpack(payload).expect("packed");
@@ -149,7 +147,8 @@ fn samples_that_shrink_a_thousand_times_do_not_overrun_the_node() {
     let run = LoadGen::new(&[&fast.address, &slow.address], "offline");
     let zeros = npy("|u1", "(200, 100000)", vec![0; 20_000_000]);
     let zeros = run.file("zeros.npy", zeros);
-    run.args(&["--benchmark", "x", "--dataset", &zeros, "--mode", "accuracy"])
+    run.data("x", &zeros)
+        .accuracy()
         .args(&["--encoding", "zstd", "--control-timeout", "2s"])
         .run()
         .expect(0);

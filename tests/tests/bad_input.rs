@@ -5,21 +5,21 @@ mod foreign_text;
 use std::{process::Command, time::Duration};
 
 use e2e::{
-    Behaviour, FakeNode, LoadGen, SutNode,
-    fake_node::{self, BEFORE_THE_RUN, silent_port},
+    Behaviour, FakeNode, Folder, LoadGen, SutNode, assert_refused,
+    fake_node::{self, BEFORE_THE_RUN},
     npy,
     ports::CLOSED,
-    process::{program, transport},
+    process::{Ended, command, loadgen_node},
 };
 use netdiv_contract::v1::{DataType, InputLayout, TensorSpec};
 
 fn run(address: &str) -> LoadGen {
     let patience = ["--connect-timeout", "1s"];
-    LoadGen::new(&[address], "offline").args(&["--mode", "accuracy"]).args(&patience)
+    LoadGen::new(&[address], "offline").accuracy().args(&patience)
 }
 
 fn fabric(address: &str) -> LoadGen {
-    run(address).args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
+    run(address).fabric("8x64")
 }
 
 fn fake(change: impl FnOnce(&mut Behaviour)) -> FakeNode {
@@ -30,34 +30,33 @@ fn fake(change: impl FnOnce(&mut Behaviour)) -> FakeNode {
 
 #[test]
 fn no_node_answers() {
-    fabric(CLOSED).run().expect_refusal(&format!("no node answers at {CLOSED}"));
-    if transport() == "grpc" {
-        let outcome = fabric(&silent_port()).args(&["--control-timeout", "300ms"]).run();
-        outcome.expect_refusal("accepts connections but has not answered for 1 s");
+    for (nodes, words) in [
+        (CLOSED, "no node answers at 127.0.0.1:1"),
+        ("node:x", "--nodes node:x: the port is not a number"),
+        ("http://127.0.0.1:1", "without a scheme"),
+        ("127.0.0.1:1, 127.0.0.1:1", "127.0.0.1:1 is given twice"),
+        ("", "a node is missing"),
+        ("n[1-9999999999]", "stands for 9999999999 hosts"),
+        ("rack1:50051", "rack1:50051 is on another machine; give --tls-ca"),
+    ] {
+        fabric(nodes).run().expect_refusal(words);
     }
-    fabric("node:x").run().expect_refusal("--nodes node:x: the port is not a number");
-    fabric("http://127.0.0.1:1").run().expect_refusal("without a scheme");
-    fabric("127.0.0.1:1, 127.0.0.1:1").run().expect_refusal("127.0.0.1:1 is given twice");
-    fabric("").run().expect_refusal("a node is missing");
-    fabric("n[1-9999999999]").run().expect_refusal("stands for 9999999999 hosts");
-    fabric("rack1:50051").run().expect_refusal("rack1:50051 is on another machine; give --tls-ca");
 }
 
 #[test]
 fn nodes_that_do_not_fit_together() {
     let (a, b) = (fake(|_| {}), fake(|_| {}));
-    LoadGen::new(&[&a.address, &b.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
-        .run()
-        .expect_refusal("are both called `fake`; give each node its own --name");
     let other = fake(|node| {
         node.description.node_name = "other".into();
         node.description.model_sha256 = "1".repeat(64);
     });
-    LoadGen::new(&[&a.address, &other.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
-        .run()
-        .expect_refusal("the nodes do not serve the same model");
+    for (node, words) in [
+        (&b, "are both called `fake`; give each node its own --name"),
+        (&other, "the nodes do not serve the same model"),
+    ] {
+        let run = LoadGen::new(&[&a.address, &node.address], "offline").fabric("8x64");
+        run.run().expect_refusal(words);
+    }
     let changes: [(_, fake_node::DescriptionChange); 3] = [
         ("`other`, with a different name", |node| node.node_name = "other".into()),
         ("`fake`, with a different machine", |node| node.machine_id = "other".into()),
@@ -68,20 +67,6 @@ fn nodes_that_do_not_fit_together() {
         let words = format!("reach different nodes: the first one `fake`, another one {words}");
         fabric(&several.address).args(&["--connections", "3"]).run().expect_refusal(&words);
     }
-}
-
-#[test]
-fn a_node_of_another_version_or_none_at_all() {
-    let newer = fake(|node| node.description.protocol_version = 2);
-    fabric(&newer.address).run().expect_refusal("speaks version 2 of the wire contract");
-    let parrot = fake(|node| node.honest_nonce = false);
-    fabric(&parrot.address).run().expect_refusal("does not return the nonce");
-    let nameless = fake(|node| node.description.node_name = " ".into());
-    fabric(&nameless.address).run().expect_refusal("its name is ` `; a name has");
-    let quoted = fake(|node| node.description.node_name = "a\", \"b".into());
-    fabric(&quoted.address)
-        .run()
-        .expect_refusal("a name has no comma, bracket, quote or backslash");
 }
 
 #[test]
@@ -229,17 +214,10 @@ fn files_with_a_bad_line() {
 
 #[test]
 fn what_loadgen_does_not_survive_is_refused_wherever_it_is_set() {
-    let run = || {
-        LoadGen::new(&[CLOSED], "multi-stream").args(&[
-            "--benchmark",
-            "fabric",
-            "--dataset",
-            "synthetic:8x64",
-        ])
-    };
+    let run = || LoadGen::new(&[CLOSED], "multi-stream").fabric("8x64");
     let refusal = "LoadGen's multi_stream_samples_per_query is 0, and must be from 1";
     let lines = "*.MultiStream.samples_per_query = 0\n";
-    run().args(&["--setting", "multi_stream_samples_per_query=0"]).run().expect_refusal(refusal);
+    run().set("multi_stream_samples_per_query=0").run().expect_refusal(refusal);
     for option in ["--user-conf", "--audit-config"] {
         let run = run();
         let file = run.file("settings.conf", lines);
@@ -250,23 +228,14 @@ fn what_loadgen_does_not_survive_is_refused_wherever_it_is_set() {
 #[test]
 fn files_that_never_end_are_refused_by_their_kind() {
     let node = SutNode::echo("a", &[]);
-    let folder = tempfile::tempdir().expect("a folder");
-    let pipe = folder.path().join("pipe").display().to_string();
+    let folder = Folder::create();
+    let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("Linux has it").success());
     let kinds = [("/dev/zero", "it is a device"), (pipe.as_str(), "it is a pipe")];
     for (path, kind) in kinds {
-        let options = [
-            "--config",
-            "--user-conf",
-            "--audit-config",
-            "--evidence",
-            "--benchmarks",
-            "--token-file",
-            "--tls-ca",
-            "--labels",
-            "--dataset",
-        ];
-        for option in options {
+        let of_a_run = ["--config", "--user-conf", "--audit-config", "--evidence", "--benchmarks"];
+        let options = [&of_a_run[..], &["--token-file", "--tls-ca", "--labels", "--dataset"]];
+        for option in options.concat() {
             let outcome = run(&node.address).args(&[option, path]).run();
             let outcome = outcome.expect_refusal(kind).expect_refusal(path);
             assert!(outcome.time < Duration::from_secs(10), "{option} {path}: {outcome:#?}");
@@ -286,13 +255,8 @@ fn files_that_never_end_are_refused_by_their_kind() {
             let log = SutNode::try_start("b", &args).err().unwrap_or_default();
             assert!(log.contains(kind) && log.contains(path), "{args:?}: {log}");
         }
-        let submission = Command::new(program("loadgen-node"))
-            .args(["submission", "--settings", path, "--output"])
-            .arg(folder.path().join("tree"))
-            .output()
-            .expect("loadgen-node starts");
-        let text = String::from_utf8_lossy(&submission.stderr);
-        assert!(text.contains(kind) && submission.status.code() == Some(2), "{text}");
+        let submission = ["submission", "--settings", path, "--output", &folder.path("tree")];
+        loadgen_node(&submission).expect_text(2, kind);
     }
     run(&node.address).args(&["--user-conf", "/tmp"]).run().expect_refusal("it is a folder");
 }
@@ -314,27 +278,23 @@ fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
         .expect_refusal("more than LoadGen can prepare here");
 }
 
+/// Creates a run into a folder that another run may use.
+fn run_into(node: &SutNode, folder: &str) -> LoadGen {
+    let run = LoadGen::bare(&node.address).args(&["--scenario", "offline", "--output", folder]);
+    run.fabric("8x64").accuracy()
+}
+
 #[test]
 fn a_second_run_into_the_folder_of_one_under_way() {
     let node = SutNode::echo("a", &[]);
     // A frozen node holds up the first run once the run has its folder.
     node.signal("-STOP");
-    let first = LoadGen::new(&[&node.address], "offline").args(&[
-        "--benchmark",
-        "fabric",
-        "--dataset",
-        "synthetic:8x64",
-        "--mode",
-        "accuracy",
-    ]);
+    let first = LoadGen::new(&[&node.address], "offline").fabric("8x64").accuracy();
     let folder = first.folder().join("out");
     let first = first.start();
     e2e::wait_until("the first run has its folder", || folder.join("run.lock").exists());
-    LoadGen::bare(&node.address)
-        .args(&["--scenario", "offline", "--mode", "accuracy", "--benchmark", "fabric"])
-        .args(&["--dataset", "synthetic:8x64", "--output", &folder.display().to_string()])
-        .run()
-        .expect_refusal("another run is writing into");
+    let second = run_into(&node, &folder.display().to_string());
+    second.run().expect_refusal("another run is writing into");
     node.signal("-CONT");
     let outcome = first.wait().expect(0);
     assert_eq!(outcome.result()["verdict"], "COMPLETE");
@@ -346,55 +306,46 @@ fn an_output_folder_that_holds_another_run() {
     let node = SutNode::echo("a", &[]);
     let first = fabric(&node.address).run().expect(0);
     let folder = first.path("").display().to_string();
-    LoadGen::bare(&node.address)
-        .args(&["--scenario", "offline", "--mode", "accuracy", "--benchmark", "fabric"])
-        .args(&["--dataset", "synthetic:8x64", "--output", &folder])
-        .run()
-        .expect_refusal("holds another run");
+    run_into(&node, &folder).run().expect_refusal("holds another run");
     assert_eq!(first.result()["verdict"], "COMPLETE", "the other run is unchanged");
 }
 
 #[test]
 fn nodes_that_cannot_start_say_why() {
     let node = SutNode::echo("a", &[]);
-    let refused = |args: &[&str], text: &str| {
-        let log = SutNode::try_start("b", args).err().unwrap_or_default();
-        assert!(log.contains(text), "{args:?}: {log}");
-    };
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), "not a model").expect("a writable path");
-    refused(&["--model", &file.path().display().to_string()], "cannot be loaded as an ONNX model");
-    refused(&["--model", "/nowhere.onnx"], "cannot read the model /nowhere.onnx");
-    refused(&["--engine", "abacus"], "choose one of onnx, decoder, torch, none, echo");
-    refused(&["--echo-batch", "1us"], "--echo-batch belongs to the engine echo");
-    refused(&["--name", "a, b"], "has no comma, bracket, quote or backslash");
-    refused(&["--max-batch", "0"], "must be from 1 to 65536");
-    refused(&["--echo-answer-bytes", "99999999999", "--engine", "echo"], "from 0 to 268435456");
-    refused(&["--max-payload-bytes", "999999999999"], "must be from 1 to 268435456");
-    refused(&["--metrics", "here"], "not an address");
-    let log = SutNode::try_start_at(&node.address, &["--name", "b"]).err().unwrap_or_default();
-    assert!(log.contains("is the port in use?"), "{log}");
+    let folder = Folder::create();
+    let file = folder.write("not-a-model", "not a model");
+    for (args, words) in [
+        (&["--model", &file][..], "cannot be loaded as an ONNX model"),
+        (&["--model", "/nowhere.onnx"], "cannot read the model /nowhere.onnx"),
+        (&["--engine", "abacus"], "choose one of onnx, decoder, torch, none, echo"),
+        (&["--echo-batch", "1us"], "--echo-batch belongs to the engine echo"),
+        (&["--name", "a, b"], "has no comma, bracket, quote or backslash"),
+        (&["--max-batch", "0"], "must be from 1 to 65536"),
+        (&["--echo-answer-bytes", "99999999999", "--engine", "echo"], "from 0 to 268435456"),
+        (&["--max-payload-bytes", "999999999999"], "must be from 1 to 268435456"),
+        (&["--metrics", "here"], "not an address"),
+    ] {
+        assert_refused(SutNode::try_start("b", args), words);
+    }
+    let second = SutNode::try_start_at(&node.address, &["--name", "b"]);
+    assert_refused(second, "is the port in use?");
 }
 
 #[test]
 fn nodes_tells_who_is_there_and_who_is_not() {
     let a = SutNode::start("first", &[]);
-    let output = e2e::nodes(&[&a.address, CLOSED], Duration::from_millis(300));
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = e2e::nodes(&[&a.address, CLOSED], Duration::from_millis(300)).expect(1).stdout;
     assert_eq!(text.matches("no node answers").count(), 1, "{text}");
     assert!(text.contains(&format!("problem: node-unusable ({CLOSED})")), "{text}");
     for part in ["first at 127.0.0.1", "digits, SHA-256", "uint8[1, 8, 8]", "onnx", "round trip"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
-    let output = Command::new(program("loadgen-node")).arg("benchmarks").stdout(full).output();
-    let output = output.expect("loadgen-node starts");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("cannot write to standard output: No space left"), "{text}");
-    assert_eq!(output.status.code(), Some(3));
+    Ended::of(command("loadgen-node").arg("benchmarks").stdout(full))
+        .expect_text(3, "cannot write to standard output: No space left");
 }

@@ -1,35 +1,30 @@
 //! Command lines of both programs: sources of settings, units, help, completions and man pages.
 
 use std::{
-    fs,
     io::Write as _,
-    path::Path,
     process::{Command, Stdio},
 };
 
-use e2e::{LoadGen, SutNode, npy, process::program};
+use e2e::{
+    Folder, LoadGen, SutNode, npy,
+    process::{Ended, command, loadgen_node},
+};
 
-/// Runs a program with environment variables. Returns the exit code, standard output and standard
-/// error.
-fn ended(name: &str, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
-    let output = Command::new(program(name))
-        .args(args)
-        .envs(variables.iter().copied())
-        .env_remove("RUST_LOG")
-        .output()
-        .expect("it starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
+/// Runs a program with environment variables.
+fn ended(name: &str, args: &[&str], variables: &[(&str, &str)]) -> Ended {
+    Ended::of(command(name).args(args).envs(variables.iter().copied()))
 }
 
-fn printed(name: &str, args: &[&str], variables: &[(&str, &str)]) -> String {
-    let (code, stdout, stderr) = ended(name, args, variables);
-    assert_eq!(code, Some(0), "{args:?} {variables:?}: {stderr}");
-    stdout
+fn printed(name: &str, args: &[&str]) -> String {
+    ended(name, args, &[]).expect(0).stdout
 }
 
-fn refused(name: &str, args: &[&str], variables: &[(&str, &str)], words: &[&str]) {
-    let (code, _, stderr) = ended(name, args, variables);
+fn refused(name: &str, args: &[&str], words: &[&str]) {
+    refused_with(name, args, &[], words);
+}
+
+fn refused_with(name: &str, args: &[&str], variables: &[(&str, &str)], words: &[&str]) {
+    let Ended { code, stderr, .. } = ended(name, args, variables);
     assert_eq!(code, Some(2), "{args:?}: {stderr}");
     for word in words {
         assert!(stderr.contains(word), "{args:?} {variables:?}: `{word}` in\n{stderr}");
@@ -58,36 +53,38 @@ const RUN: [&str; 8] = [
     "digits",
 ];
 
-fn file(folder: &Path, text: &str) -> String {
-    let path = folder.join("settings.toml");
-    fs::write(&path, text).expect("a writable path");
-    path.display().to_string()
+/// Asserts that a text has these lines.
+fn assert_lines<'a>(text: &str, lines: impl IntoIterator<Item = &'a str>) {
+    for line in lines {
+        assert!(text.lines().any(|one| one == line), "`{line}` in\n{text}");
+    }
 }
 
 #[test]
 fn each_setting_says_where_it_comes_from_and_can_be_read_back() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let text =
         "encoding = 'lz4'\nsample_timeout = '7s'\nconnect_timeout = '9s'\nwindow_bytes = '1MiB'\n";
-    let path = file(folder.path(), text);
+    let path = folder.write("settings.toml", text);
     let args = [&RUN[..], &["--config", &path, "--connect-timeout", "11s"]].concat();
     let variables =
         [("NETDIV_CONNECT_TIMEOUT", "10s"), ("NETDIV_ENCODING", "zstd"), ("NETDIV_STREAMS", "")];
-    let text = printed("loadgen-node", &args, &variables);
-    for line in [
-        "connect_timeout = \"11s\"  # command line".to_owned(),
-        "encoding = \"zstd\"  # environment, NETDIV_ENCODING".into(),
-        format!("sample_timeout = \"7s\"  # {path}, line 2"),
-        format!("window_bytes = 1048576  # {path}, line 4"),
-        "# keepalive_timeout: 3s (default)".into(),
-        "# streams: 1 (default)".into(),
-        "# tls_ca: not set".into(),
-        "# Network".into(),
-    ] {
-        assert!(text.lines().any(|one| one == line), "`{line}` in\n{text}");
-    }
-    let again = file(folder.path(), &text);
-    let again = printed("loadgen-node", &["run", "--print-config", "--config", &again], &[]);
+    let text = ended("loadgen-node", &args, &variables).expect(0).stdout;
+    assert_lines(
+        &text,
+        [
+            "connect_timeout = \"11s\"  # command line",
+            "encoding = \"zstd\"  # environment, NETDIV_ENCODING",
+            &format!("sample_timeout = \"7s\"  # {path}, line 2"),
+            &format!("window_bytes = 1048576  # {path}, line 4"),
+            "# keepalive_timeout: 3s (default)",
+            "# streams: 1 (default)",
+            "# tls_ca: not set",
+            "# Network",
+        ],
+    );
+    let again = folder.write("settings.toml", &text);
+    let again = printed("loadgen-node", &["run", "--print-config", "--config", &again]);
     let is_set = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let setting = |line: &str| line.split("  # ").next().map(ToOwned::to_owned);
     let settings = |text: &str| text.lines().filter(is_set).filter_map(setting).collect::<Vec<_>>();
@@ -97,14 +94,15 @@ fn each_setting_says_where_it_comes_from_and_can_be_read_back() {
 #[test]
 fn a_node_takes_settings_from_the_environment_too() {
     let variables = [("NETDIV_ENGINE", "echo"), ("NETDIV_ECHO_BATCH", "5ms"), ("NETDIV_NAME", "a")];
-    let text = printed("sut-node", &["--print-config", "--echo-batch", "250us"], &variables);
-    for line in [
-        "echo_batch = \"250us\"  # command line",
-        "engine = \"echo\"  # environment, NETDIV_ENGINE",
-        "# drain_timeout: 5s (default)",
-    ] {
-        assert!(text.lines().any(|one| one == line), "`{line}` in\n{text}");
-    }
+    let node = ended("sut-node", &["--print-config", "--echo-batch", "250us"], &variables);
+    assert_lines(
+        &node.expect(0).stdout,
+        [
+            "echo_batch = \"250us\"  # command line",
+            "engine = \"echo\"  # environment, NETDIV_ENGINE",
+            "# drain_timeout: 5s (default)",
+        ],
+    );
 }
 
 #[test]
@@ -115,12 +113,8 @@ fn what_is_wrong_in_the_environment_is_named() {
         ("loadgen-node", &RUN, "NETDIV_WINDOW_BYTES", "-1", "`-1` is not a number of bytes"),
         ("sut-node", &["--print-config"], "NETDIV_MAX_BATCH", "many", "invalid digit"),
     ] {
-        refused(
-            program,
-            args,
-            &[(variable, value)],
-            &[words, &format!("environment variable {variable}")],
-        );
+        let named = format!("environment variable {variable}");
+        refused_with(program, args, &[(variable, value)], &[words, &named]);
     }
 }
 
@@ -138,7 +132,7 @@ fn units_are_asked_for() {
         ),
         (&["--min-free-bytes", "5 parsecs"], "`5 parsecs` is not a number of bytes"),
     ] {
-        refused("loadgen-node", &run(more), &[], &[words]);
+        refused("loadgen-node", &run(more), &[words]);
     }
     for (args, words) in [
         (
@@ -148,7 +142,7 @@ fn units_are_asked_for() {
         (&["--engine-timeout", "2days"], "--engine-timeout 48h: must be from 1ms to 24h"),
         (&["--max-payload-bytes", "0"], "--max-payload-bytes 0: must be from 1"),
     ] {
-        refused("sut-node", &[&["--engine", "echo"], args].concat(), &[], &[words]);
+        refused("sut-node", &[&["--engine", "echo"], args].concat(), &[words]);
     }
 }
 
@@ -162,25 +156,20 @@ fn settings_are_printed_without_a_look_into_the_dns() {
         &["fabric"],
         &["nodes"],
     ] {
-        let text = printed("loadgen-node", &[command, &args, &more].concat(), &[]);
-        let line = "nodes = [\"dns:nowhere.invalid:5,10.0.0.1\"]  # command line";
-        assert!(text.lines().any(|one| one == line), "{command:?}: {text}");
+        let text = printed("loadgen-node", &[command, &args, &more].concat());
+        assert_lines(&text, ["nodes = [\"dns:nowhere.invalid:5,10.0.0.1\"]  # command line"]);
         let wrong = [command, &["--print-config", "--nodes", "dns:nowhere.invalid:many"]].concat();
-        refused("loadgen-node", &wrong, &[], &["the port is not a number"]);
+        refused("loadgen-node", &wrong, &["the port is not a number"]);
     }
 }
 
 #[test]
 fn printed_settings_are_those_of_a_run_that_would_begin() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = |name: &str, content: &[u8]| {
-        let path = folder.path().join(name);
-        fs::write(&path, content).expect("a writable path");
-        path.display().to_string()
-    };
-    let labels = file("labels.npy", &npy("<i4", "(3,)", vec![0; 12]));
-    let user_conf = file("user.conf", b"*.Offline.target_qps = 10\n*.Offline.target_qps = fast\n");
-    let evidence = file("evidence.toml", b"kernel = 'Plan 9'\n");
+    let folder = Folder::create();
+    let labels = folder.write("labels.npy", npy("<i4", "(3,)", vec![0; 12]));
+    let text = "*.Offline.target_qps = 10\n*.Offline.target_qps = fast\n";
+    let user_conf = folder.write("user.conf", text);
+    let evidence = folder.write("evidence.toml", "kernel = 'Plan 9'\n");
     for (option, path, words) in [
         ("--dataset", "/nowhere", "cannot read /nowhere"),
         ("--labels", &labels, "3 labels for 500 samples"),
@@ -192,12 +181,12 @@ fn printed_settings_are_those_of_a_run_that_would_begin() {
     ] {
         let [_, _, run @ ..] = RUN;
         for command in [&["run"][..], &["run", "--print-config"], &["doctor", "--print-config"]] {
-            refused("loadgen-node", &[command, &run, &[option, path]].concat(), &[], &[words]);
+            refused("loadgen-node", &[command, &run, &[option, path]].concat(), &[words]);
         }
     }
     let probe = ["probe", "--nodes", "127.0.0.1:1", "--dataset", "/nowhere"];
     for command in [&probe[..], &[&probe[..], &["--print-config"]].concat()] {
-        refused("loadgen-node", command, &[], &["cannot read /nowhere"]);
+        refused("loadgen-node", command, &["cannot read /nowhere"]);
     }
     for (args, words) in [
         (&["--model", "/nowhere.onnx"][..], "cannot read the model /nowhere.onnx"),
@@ -205,7 +194,7 @@ fn printed_settings_are_those_of_a_run_that_would_begin() {
         (&["--engine", "none", "--evidence", &evidence], "measured as"),
     ] {
         for command in [&[][..], &["--print-config"], &["doctor"]] {
-            refused("sut-node", &[command, args].concat(), &[], &[words]);
+            refused("sut-node", &[command, args].concat(), &[words]);
         }
     }
 }
@@ -224,8 +213,7 @@ fn a_missing_rate_is_reported() {
         (&["--scenario", "server", "--benchmark", "sorting"], false),
     ] {
         let run = [&["run", "--print-config", "--nodes", "127.0.0.1:1"], args].concat();
-        let (code, _, stderr) = ended("loadgen-node", &run, &[]);
-        assert_eq!(code, Some(0), "{stderr}");
+        let stderr = loadgen_node(&run).expect(0).stderr;
         let is_there = stderr.contains("without it LoadGen issues 1 query per second");
         assert_eq!(is_there, is_reported, "{args:?}: {stderr}");
     }
@@ -234,30 +222,30 @@ fn a_missing_rate_is_reported() {
 #[test]
 fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
     let words = "onnx, decoder, torch, none, echo, tokens, openai, kserve, python";
-    let help = printed("sut-node", &["--help"], &[]);
+    let help = printed("sut-node", &["--help"]);
     assert!(help.contains(&format!("possible values: {words}")), "{help}");
-    let all = printed("sut-node", &["--help-all"], &[]);
-    let completion = printed("sut-node", &["completions", "bash"], &[]);
+    let all = printed("sut-node", &["--help-all"]);
+    let completion = printed("sut-node", &["completions", "bash"]);
     for word in words.split(", ") {
         assert!(all.contains(&format!("- {word}:")), "{word} in\n{all}");
         assert!(completion.contains(word), "{word}");
     }
-    refused("sut-node", &["--engine", "onxn"], &[], &["or the file of a plug-in", "--engine"]);
-    refused("sut-node", &["--engine", "./nowhere.so"], &[], &["torch and plug-ins need --model"]);
+    refused("sut-node", &["--engine", "onxn"], &["or the file of a plug-in", "--engine"]);
+    refused("sut-node", &["--engine", "./nowhere.so"], &["torch and plug-ins need --model"]);
 }
 
 #[test]
 fn an_unknown_word_is_refused_with_a_suggestion() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     for (program, args, text, want) in [
         ("loadgen-node", &RUN[..], "encoding = 'lz5'", "a similar value exists: 'lz4'"),
         ("loadgen-node", &RUN, "window_sample = 5", "(did you mean window_samples?)"),
         ("sut-node", &[], "engine = 'vllm'", "(vLLM: openai)"),
         ("sut-node", &[], "response_encoding = 'zst'", "a similar value exists: 'zstd'"),
     ] {
-        let path = file(folder.path(), text);
+        let path = folder.write("settings.toml", text);
         let args = [args, &["--config", &path]].concat();
-        refused(program, &args, &[], &["settings.toml, line 1: ", want]);
+        refused(program, &args, &["settings.toml, line 1: ", want]);
     }
     let plan = ["plan", "resnt50", "--scenario", "server", "--rate", "5"];
     let with = |option, value| [&RUN[..6], &[option, value]].concat();
@@ -274,28 +262,23 @@ fn an_unknown_word_is_refused_with_a_suggestion() {
         ("loadgen-node", &with("--benchmark", "resnt50"), "for resnt50 (did you mean resnet50?)"),
         ("loadgen-node", &["fabric", "--nodes=a:1", "--target=gpt=5"], "(did you mean gptj?)"),
     ] {
-        refused(program, args, &[], &[want]);
+        refused(program, args, &[want]);
     }
 }
 
 #[test]
 fn nothing_is_chosen_that_was_forgotten() {
-    refused("loadgen-node", &["probe"], &[], &["no nodes; give --nodes"]);
-    refused("sut-node", &[], &[], &["no model; give --model FILE, or --model digits"]);
-    refused(
-        "sut-node",
-        &["--engine", "decoder"],
-        &[],
-        &["or --model sorting for the demo's model"],
-    );
-    refused(
-        "sut-node",
-        &["--model", "resnet50"],
-        &[],
-        &["the only model with a name is digits", "./resnet50"],
-    );
-    refused("sut-node", &["--model", "./digits"], &[], &["cannot read the model ./digits"]);
-    refused("loadgen-node", &RUN[..6], &[], &["no benchmark; give --benchmark NAME"]);
+    for (program, args, words) in [
+        ("loadgen-node", &["probe"][..], "no nodes; give --nodes"),
+        ("loadgen-node", &RUN[..6], "no benchmark; give --benchmark NAME"),
+        ("sut-node", &[], "no model; give --model FILE, or --model digits"),
+        ("sut-node", &["--engine", "decoder"], "or --model sorting for the demo's model"),
+        ("sut-node", &["--model", "resnet50"], "the only model with a name is digits"),
+        ("sut-node", &["--model", "resnet50"], "./resnet50"),
+        ("sut-node", &["--model", "./digits"], "cannot read the model ./digits"),
+    ] {
+        refused(program, args, &[words]);
+    }
 }
 
 #[test]
@@ -320,7 +303,7 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
         ("loadgen-node", &["run"][..], "--receive-window-bytes"),
         ("sut-node", &[], "--echo-sample"),
     ] {
-        let help = |option| printed(program, &[args, &[option]].concat(), &[]);
+        let help = |option| printed(program, &[args, &[option]].concat());
         let (short, long) = (help("--help"), help("--help-all"));
         assert_eq!(short, help("-h"));
         assert!(!short.contains(rare) && short.contains("--help-all shows all options"), "{short}");
@@ -336,7 +319,7 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
 
 /// Returns the long options that `--help-all` shows.
 fn options(program: &str, command: &[&str]) -> Vec<String> {
-    let help = printed(program, &[command, &["--help-all"]].concat(), &[]);
+    let help = printed(program, &[command, &["--help-all"]].concat());
     let words = help.lines().filter_map(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("-h, ").or_else(|| line.strip_prefix("-V, ")).unwrap_or(line);
@@ -355,15 +338,13 @@ fn completions_and_man_pages_have_every_command_and_option() {
         ),
     ];
     for (name, commands) in all {
-        let folder = tempfile::tempdir().expect("a folder");
-        let man = ["man", folder.path().to_str().expect("text")];
-        printed(name, &man, &[]);
-        let bash = printed(name, &["completions", "bash"], &[]);
+        let folder = Folder::create();
+        printed(name, &["man", &folder.path("")]);
+        let bash = printed(name, &["completions", "bash"]);
         for command in commands.iter().map(|command| vec![*command]).chain([vec![]]) {
             let options = options(name, &command);
             let page = [&[name][..], &command[..]].concat().join("-") + ".1";
-            let text = fs::read_to_string(folder.path().join(&page)).expect("a page");
-            let text = text.replace("\\-", "-");
+            let text = folder.read(&page).replace("\\-", "-");
             assert!(options.len() > 1, "{command:?}");
             for option in options {
                 assert!(text.contains(&option), "{option} in {page}");
@@ -371,7 +352,7 @@ fn completions_and_man_pages_have_every_command_and_option() {
             }
         }
         for shell in ["zsh", "fish"] {
-            assert!(printed(name, &["completions", shell], &[]).contains("tls"), "{shell}");
+            assert!(printed(name, &["completions", shell]).contains("tls"), "{shell}");
         }
         let mut check = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash");
         check.stdin.take().expect("a pipe").write_all(bash.as_bytes()).expect("bash reads");
@@ -380,5 +361,5 @@ fn completions_and_man_pages_have_every_command_and_option() {
             "bash cannot read the completion"
         );
     }
-    refused("loadgen-node", &["man", "/nowhere/at/all"], &[], &["/nowhere/at/all"]);
+    refused("loadgen-node", &["man", "/nowhere/at/all"], &["/nowhere/at/all"]);
 }

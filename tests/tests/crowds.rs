@@ -4,7 +4,6 @@
 use std::{
     collections::VecDeque,
     fs,
-    io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     sync::{
         Arc,
@@ -15,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{Bombs, LoadGen, SutNode, process::transport, wait_until};
+use e2e::{Bombs, Folder, LoadGen, SutNode, process::transport, scrape, wait_until};
 use netdiv_contract::{
     SessionHeader,
     encoding::Encoding,
@@ -23,34 +22,21 @@ use netdiv_contract::{
     v1::{DescribeRequest, InferRequest, InferResponse},
 };
 use netdiv_node_common::resources::descriptors::raise_limit;
-use netdiv_transport::{Connection, Options, Transport, security::Token};
+use netdiv_transport::{Connection, Options, security::Token};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use socket2::{Domain, Socket, Type};
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-fn options() -> Options {
-    let transport = match transport() {
-        "quic" => Transport::Quic,
-        _ => Transport::Grpc,
-    };
-    Options { transport, ..Options::default() }
-}
+use crate::calls::options;
 
 /// Makes a short run.
 fn run(node: &SutNode, args: &[&str]) {
     LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
+        .fabric("64x100")
+        .accuracy()
         .args(args)
         .run()
         .expect(0);
-}
-
-/// Writes a file with a token.
-fn token(folder: &TempDir, text: &str) -> String {
-    let path = folder.path().join(text);
-    fs::write(&path, text).expect("a writable folder");
-    path.display().to_string()
 }
 
 /// Clients with a wrong token. Each makes one call, which is refused, and reconnects at once.
@@ -86,8 +72,7 @@ impl UnauthenticatedClients {
 
 /// Ends the node, and returns the lines of its log.
 fn lines(mut node: SutNode, log: JoinHandle<String>) -> Vec<String> {
-    node.signal("-TERM");
-    let (code, _) = node.wait();
+    let (code, _) = node.stop();
     let log = log.join().expect("it was read");
     assert_eq!(code, Some(0), "{log}");
     log.lines().map(String::from).collect()
@@ -105,9 +90,9 @@ fn assert_few(log: &[String], words: &str, time: Duration) {
 
 #[test]
 fn strangers_with_a_wrong_token_block_no_client() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let right = token(&folder, "correct-horse-battery");
-    let wrong = token(&folder, "correct-horse-staples");
+    let folder = Folder::create();
+    let right = folder.write("right", "correct-horse-battery");
+    let wrong = folder.write("wrong", "correct-horse-staples");
     let mut node = SutNode::echo("a", &["--token-file", &right, "--max-connections", "4"]);
     let log = node.log();
     let started = Instant::now();
@@ -206,10 +191,11 @@ fn a_run_waits_for_a_place() {
         client.describe(DescribeRequest::default()).await.expect("it has the permit");
         client
     });
-    let refused = LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
-        .args(&["--connect-timeout", "500ms"]);
-    refused.run().expect_refusal("accepts no more (--max-connections)");
+    let refused = LoadGen::new(&[&node.address], "offline").fabric("64x100").accuracy();
+    refused
+        .args(&["--connect-timeout", "500ms"])
+        .run()
+        .expect_refusal("accepts no more (--max-connections)");
     let leaving = thread::spawn(move || {
         thread::sleep(Duration::from_secs(3));
         runtime.block_on(client.close());
@@ -265,10 +251,7 @@ fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
     let used = node.cpu_seconds() - cpu;
     assert!(used < 0.3, "{used} s of a second, for connections that are idle");
     run(&node, &[]);
-    let mut scrape = TcpStream::connect(&metrics).expect("connects");
-    scrape.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("sends");
-    let mut page = String::new();
-    scrape.read_to_string(&mut page).expect("an answer");
+    let page = scrape::get(&metrics, "/metrics").expect("an answer");
     assert!(page.contains("netdiv_samples_received_total 64"), "{page}");
     drop(idle);
     let log = lines(node, log);
@@ -289,7 +272,10 @@ fn samples_that_are_short_on_the_wire_take_no_more_memory_than_the_node_has_room
     ] {
         for encoding in [Encoding::Zstd, Encoding::Lz4] {
             let args_of_node = [&["--engine", engine], &limits[..], args].concat();
-            let node = SutNode::start_with_trimmed_heap("a", &args_of_node);
+            // Memory is then what the node holds, without glibc's reserve of up to twice the
+            // longest message.
+            let trimmed = [("MALLOC_TRIM_THRESHOLD_", "131072".into())];
+            let node = SutNode::start_with("a", &trimmed, &args_of_node);
             let before = node.peak_resident_bytes();
             // A little less than the bound below allows for: the process itself takes some MiB
             // more.
@@ -310,10 +296,7 @@ fn clients_that_take_no_answers_hold_no_room_that_others_need_for_long_messages(
     let node = SutNode::echo("a", &limits);
     let greedy = e2e::Flood::start(&node.address, transport(), 4, 3 * MIB);
     thread::sleep(Duration::from_secs(1));
-    LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x3000000", "--mode", "accuracy"])
-        .run()
-        .expect(0);
+    LoadGen::new(&[&node.address], "offline").fabric("8x3000000").accuracy().run().expect(0);
     drop(greedy);
 }
 

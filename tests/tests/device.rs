@@ -1,7 +1,7 @@
 //! A device that computes asynchronously, like a GPU (`tests/plugin/device.cc`): the start of its
 //! batches, its allocations, and its loss.
 
-use e2e::{LoadGen, SutNode, npy, plugin, process::wait_until};
+use e2e::{LoadGen, SutNode, assert_refused, npy, plugin::Plugin, process::wait_until};
 
 const MANIFEST: &str = r#"
 name = "device"
@@ -20,69 +20,43 @@ data_type = "float32"
 shape = [2]
 "#;
 
-/// A folder with the plug-in, its manifest and its model.
-struct Device(tempfile::TempDir);
+/// Name of the manifest.
+const TOML: &str = "device.toml";
 
-impl Device {
-    fn new(model: &str) -> Self {
-        Self::built(model, &[])
-    }
+fn device(model: &str, macros: &[&str]) -> Plugin {
+    Plugin::build("device", macros, &[(TOML, MANIFEST), ("device.txt", model)])
+}
 
-    fn built(model: &str, macros: &[&str]) -> Self {
-        let device = Self(tempfile::tempdir().expect("a temporary folder"));
-        plugin::build("device.cc", macros, &device.path("libdevice.so"));
-        for (file, text) in [("device.toml", MANIFEST), ("device.txt", model)] {
-            std::fs::write(device.path(file), text).expect("a writable path");
-        }
-        device
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a path in UTF-8").into()
-    }
-
-    fn node(&self, args: &[&str]) -> SutNode {
-        self.try_node(args).unwrap_or_else(|log| panic!("{log}"))
-    }
-
-    fn try_node(&self, args: &[&str]) -> Result<SutNode, String> {
-        let (plugin, manifest) = (self.path("libdevice.so"), self.path("device.toml"));
-        SutNode::try_start("a", &[&["--engine", &plugin, "--model", &manifest], args].concat())
-    }
-
-    /// Returns the calls to the device, in order.
-    fn trace(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path("trace")).expect("the plug-in's trace");
-        text.lines().map(ToOwned::to_owned).collect()
-    }
+/// Returns the calls to the device, in order.
+fn trace(device: &Plugin) -> Vec<String> {
+    device.folder.read("trace").lines().map(ToOwned::to_owned).collect()
 }
 
 /// Creates a run of samples of two numbers.
 fn run(node: &SutNode, scenario: &str) -> LoadGen {
     let run = LoadGen::new(&[&node.address], scenario);
     let samples = run.file("numbers.npy", npy("<f4", "(100, 2)", [0; 800]));
-    run.args(&["--benchmark", "x", "--dataset", &samples])
+    run.data("x", &samples)
 }
 
 #[test]
 fn a_batch_is_begun_while_the_one_before_it_computes() {
-    let device = Device::new("ms 1 company");
-    let node = device.node(&["--max-batch", "1"]);
-    run(&node, "server").short(500, 100).args(&["--mode", "accuracy"]).run().expect(0);
-    let trace = device.trace();
+    let device = device("ms 1 company", &[]);
+    let node = device.node(TOML, &["--max-batch", "1"]);
+    run(&node, "server").short(500, 100).accuracy().run().expect(0);
+    let trace = trace(&device);
     assert!(trace.contains(&"in company".to_owned()), "{trace:?}");
 }
 
 #[test]
 fn every_slot_has_its_memory_before_the_node_is_ready() {
-    let device = Device::new("ms 1");
-    let mut node = device.node(&["--max-batch", "8"]);
-    run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0);
-    node.signal("-TERM");
-    let (_, log) = node.wait();
+    let device = device("ms 1", &[]);
+    let mut node = device.node(TOML, &["--max-batch", "8"]);
+    run(&node, "offline").accuracy().run().expect(0);
+    let (_, log) = node.stop();
     // An unusable device is reported.
     assert!(log.contains("missing is not used: no driver"), "{log}");
-    let trace = device.trace();
+    let trace = trace(&device);
     let begun = trace.iter().position(|line| line.starts_with("begin")).expect("batches");
     let (before, after) = trace.split_at(begun);
     assert!(after.contains(&"begin 1 of 8".to_owned()), "both slots are used: {after:?}");
@@ -112,14 +86,13 @@ fn on_a_device_where_new_sizes_stall_batches_are_filled_up_to_powers_of_two() {
         ),
         ("-DFLAGS=NETDIV_USABLE", &["--max-batch", "6"], &["warm_up 6", "warm_up 1"], "[]"),
     ] {
-        let device = Device::built("ms 1", &[flags]);
-        let mut node = device.node(&[args, &["--devices", "device:0"]].concat());
-        let result = run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0).result();
+        let device = device("ms 1", &[flags]);
+        let mut node = device.node(TOML, &[args, &["--devices", "device:0"]].concat());
+        let result = run(&node, "offline").accuracy().run().expect(0).result();
         let settings = result["evidence"]["nodes"]["a"]["settings"].as_str().expect("a text");
         assert!(settings.contains(&format!("batch_sizes = {published}\n")), "{settings}");
-        node.signal("-TERM");
-        let (_, log) = node.wait();
-        let trace = device.trace();
+        let (_, log) = node.stop();
+        let trace = trace(&device);
         let warm: Vec<_> = trace.iter().filter(|line| line.starts_with("warm_up")).collect();
         assert_eq!(warm, expected, "{log}");
         assert_eq!(log.contains("choose others with --batch-sizes"), expected == all, "{log}");
@@ -141,8 +114,8 @@ fn a_lost_device_ends_the_run_and_the_node_with_its_reason() {
         ("ms 2 lost 3", "server", &["--max-batch", "1"]),
         ("ms 2 lost 5", "offline", &["--max-batch", "2", "--instances", "2"]),
     ] {
-        let device = Device::new(model);
-        let mut node = device.node(args);
+        let device = device(model, &[]);
+        let mut node = device.node(TOML, args);
         run(&node, scenario).short(2000, 400).run().expect_failure(lost);
         let (code, log) = node.wait();
         assert_eq!(code, Some(1), "{log}");
@@ -154,13 +127,13 @@ fn a_lost_device_ends_the_run_and_the_node_with_its_reason() {
 #[test]
 fn a_device_that_is_lost_during_a_drain_is_the_end_of_the_node() {
     let lost = "the device is lost: an illegal memory access was encountered";
-    let device = Device::new("ms 0 held lost 1");
-    let mut node = device.node(&["--max-batch", "4"]);
+    let device = device("ms 0 held lost 1", &[]);
+    let mut node = device.node(TOML, &["--max-batch", "4"]);
     let running = run(&node, "offline").short(2000, 400).start();
-    wait_until("a batch is begun", || device.trace().iter().any(|line| line.starts_with("begin")));
+    wait_until("a batch is begun", || trace(&device).iter().any(|line| line.starts_with("begin")));
     node.signal("-TERM");
     node.wait_for_log("asked to end");
-    std::fs::write(device.path("go"), "").expect("a writable path");
+    device.folder.write("go", "");
     running.wait().expect_failure(lost);
     let (code, log) = node.wait();
     assert_eq!(code, Some(1), "a drained node's code is 0: {log}");
@@ -170,11 +143,10 @@ fn a_device_that_is_lost_during_a_drain_is_the_end_of_the_node() {
 #[test]
 fn a_node_without_a_usable_device_does_not_start() {
     for (devices, words) in [(0, "it finds none"), (1, "missing is not usable (no driver)")] {
-        let device = Device::built("ms 1", &[&format!("-DDEVICES={devices}")]);
-        let log = device.try_node(&[]).expect_err("must be refused");
+        let device = device("ms 1", &[&format!("-DDEVICES={devices}")]);
         let words = format!("the plug-in device has no device to run on: {words}");
-        assert!(log.contains(&words), "{log}");
+        assert_refused(device.try_node(TOML, &[]), &words);
         // A device that the operator names is used, like a device that the plug-in finds.
-        device.node(&["--devices", "device:0"]);
+        device.node(TOML, &["--devices", "device:0"]);
     }
 }

@@ -2,13 +2,12 @@
 
 use std::{
     net::{SocketAddr, ToSocketAddrs as _},
-    process::Command,
     time::Duration,
 };
 
 use e2e::{
-    Behaviour, FakeNode, LoadGen, SutNode,
-    process::{program, transport},
+    Behaviour, FakeNode, Folder, LoadGen, SutNode,
+    process::{loadgen_node, transport},
 };
 use serde_json::{Value, json};
 
@@ -32,14 +31,7 @@ fn nodes_at(hosts: &[String], args: &[&str]) -> (Vec<SutNode>, u16) {
 }
 
 fn run(nodes: &str) -> LoadGen {
-    LoadGen::new(&[nodes], "offline").args(&[
-        "--benchmark",
-        "fabric",
-        "--dataset",
-        "synthetic:64x64",
-        "--mode",
-        "accuracy",
-    ])
+    LoadGen::new(&[nodes], "offline").fabric("64x64").accuracy()
 }
 
 fn addresses(result: &Value) -> Value {
@@ -52,14 +44,14 @@ fn host_lists_and_files_name_the_same_nodes() {
     let hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(str::to_owned);
     let (_nodes, port) = nodes_at(&hosts, &[]);
     let want = json!(hosts.map(|host| format!("{host}:{port}")));
-    let file = tempfile::NamedTempFile::new().expect("a file");
+    let folder = Folder::create();
     let text = format!("# all of them\n127.0.0.[1-2] # two\n\n 127.0.0.3:{port}\n");
-    std::fs::write(file.path(), text).expect("a writable file");
+    let file = folder.write("nodes", text);
     let port = port.to_string();
     for named in [
         format!("127.0.0.[1-3]:{port}"),
         format!("127.0.0.[1,2]:{port}, 127.0.0.3"),
-        format!("@{}", file.path().display()),
+        format!("@{file}"),
     ] {
         let outcome = run(&named).args(&["--nodes-port", &port, "--nodes-expected", "3"]).run();
         let result = outcome.expect(0).result();
@@ -85,11 +77,9 @@ fn localhost() -> Vec<String> {
 
 #[test]
 fn a_name_stands_for_all_of_its_addresses_and_is_the_one_that_certificates_are_for() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let certificates = ["certificates", "--hosts", "localhost", "--output", &path("")];
-    let made = Command::new(program("loadgen-node")).args(certificates).output();
-    assert!(made.expect("loadgen-node starts").status.success());
+    let folder = Folder::create();
+    let path = |name: &str| folder.path(name);
+    loadgen_node(&["certificates", "--hosts", "localhost", "--output", &path("")]).expect(0);
     let (certificate, key, ca) = (path("localhost.pem"), path("localhost.key"), path("ca.pem"));
     let tls = ["--tls-certificate", certificate.as_str(), "--tls-key", &key];
     let hosts = localhost();
@@ -137,8 +127,7 @@ fn a_node_that_does_not_answer_is_announced_once() {
             assert_eq!(said.matches(&words).count(), 1, "{said}");
         }
     }
-    let output = e2e::nodes(&["127.0.0.1:1"], Duration::from_millis(1200));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = e2e::nodes(&["127.0.0.1:1"], Duration::from_millis(1200)).stderr;
     assert!(said.contains("waiting for 127.0.0.1:1 (up to 1.2 s, --connect-timeout)"), "{said}");
 }
 
@@ -175,21 +164,14 @@ fn every_command_takes_what_a_run_takes() {
     let (_nodes, port) = nodes_at(&["127.0.0.1".into(), "127.0.0.2".into()], &[]);
     let named = format!("127.0.0.[1-2]:{port}");
     let args = ["nodes", "--nodes", &named, "--transport", transport()];
-    let output = Command::new(program("loadgen-node")).args(args).output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{output:?}");
+    let text = loadgen_node(&args).expect(0).stdout;
     for host in ["127.0.0.1", "127.0.0.2"] {
         assert!(text.contains(&format!("at-{host} at {host}:{port}")), "{text}");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let hosts = "rack[1-2]:7,[::1],dns:nodes.lab,rack1:8";
-    let made = Command::new(program("loadgen-node"))
-        .args(["certificates", "--hosts", hosts, "--output"])
-        .arg(folder.path())
-        .output()
-        .expect("it starts");
-    assert!(made.status.success(), "{made:?}");
+    loadgen_node(&["certificates", "--hosts", hosts, "--output", &folder.path("")]).expect(0);
     for file in ["rack1.pem", "rack2.key", "::1.pem", "nodes.lab.pem", "client.pem"] {
-        assert!(folder.path().join(file).exists(), "{file}: {made:?}");
+        assert!(folder.root().join(file).exists(), "{file}");
     }
 }

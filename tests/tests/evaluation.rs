@@ -5,11 +5,13 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 
-use e2e::{LoadGen, Outcome, SutNode, process::program};
-use serde_json::Value;
+use e2e::{
+    Folder, LoadGen, Outcome, SutNode,
+    process::{Ended, command, send_signal},
+};
 
 /// Counts correct labels, and prints the count as accuracy-imagenet.py does.
 const IMAGENET: &str = r#"
@@ -69,13 +71,12 @@ fn file(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").into()
 }
 
-/// Creates a checkout with scripts of these texts.
-fn reference(folder: &Path, imagenet: &str) -> String {
-    let tools = folder.join("vision/classification_and_detection/tools");
-    fs::create_dir_all(&tools).expect("a writable path");
-    fs::write(tools.join("accuracy-imagenet.py"), imagenet).expect("a writable path");
-    fs::write(tools.join("accuracy-openimages.py"), OPENIMAGES).expect("a writable path");
-    folder.to_str().expect("a path in UTF-8").into()
+/// Creates a checkout with scripts of these texts in a folder.
+fn reference(folder: &Folder, imagenet: &str) -> String {
+    let tools = "inference/vision/classification_and_detection/tools";
+    folder.write(&format!("{tools}/accuracy-imagenet.py"), imagenet);
+    folder.write(&format!("{tools}/accuracy-openimages.py"), OPENIMAGES);
+    folder.path("inference")
 }
 
 /// Makes an accuracy run of the small ResNet50 or RetinaNet.
@@ -84,55 +85,45 @@ fn accuracy_run(name: &str, args: &[&str]) -> Outcome {
     let node = SutNode::start("a", &["--engine", "torch", "--model", &manifest]);
     let samples = file(&format!("{name}-uint8.npy"));
     LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", name, "--mode", "accuracy", "--dataset", &samples])
+        .data(name, &samples)
+        .accuracy()
         .args(args)
         .run()
         .expect(0)
 }
 
 /// Creates a virtual environment without packages.
-fn bare_python(folder: &Path) -> String {
-    let python = folder.join("python").display().to_string();
+fn bare_python(folder: &Folder) -> String {
+    let python = folder.path("python");
     let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
     assert!(made.expect("python3 starts").success());
     python
 }
 
-/// Writes a file and creates the folders above it.
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().expect("a folder")).expect("a writable path");
-    fs::write(path, text).expect("a writable path");
+/// Runs `loadgen-node accuracy`. The folder has the cache, and Python modules.
+fn evaluate(args: &[&str], folder: &Folder) -> Ended {
+    let mut command = command("loadgen-node");
+    command.env("XDG_CACHE_HOME", folder.root()).env("PYTHONPATH", folder.root());
+    Ended::of(command.arg("accuracy").args(args))
 }
 
-fn evaluate(run: &Path, args: &[&str], cache: &Path) -> Output {
-    let mut command = Command::new(program("loadgen-node"));
-    command.arg("accuracy").arg(run).args(args).env("XDG_CACHE_HOME", cache).env_remove("RUST_LOG");
-    command.output().expect("loadgen-node starts")
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+fn evaluate_run(run: &Outcome, args: &[&str], folder: &Folder) -> Ended {
+    let run = run.path("").display().to_string();
+    evaluate(&[&[run.as_str()], args].concat(), folder)
 }
 
 #[test]
 fn what_the_script_finds_is_what_the_run_counted_and_stands_beside_the_log() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let reference = reference(folder.path(), IMAGENET);
+    let folder = Folder::create();
+    let reference = reference(&folder, IMAGENET);
     let outcome = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
-    let run = outcome.path("");
-    let args = ["--reference", &reference];
     // Only the first evaluation fetches packages.
     for fetched in [true, false] {
-        let output = evaluate(&run, &args, folder.path());
-        let said = words(&output);
-        assert_eq!(output.status.code(), Some(0), "{said}");
+        let ended = evaluate_run(&outcome, &["--reference", &reference], &folder);
+        let said = ended.expect_text(0, "accuracy.txt\n  acc 100").said();
         assert_eq!(said.contains("fetching Python packages"), fetched, "{said}");
-        assert!(said.contains("accuracy.txt\n  acc 100"), "{said}");
     }
-    let result: Value =
-        serde_json::from_slice(&fs::read(run.join("result.json")).expect("a result"))
-            .expect("JSON");
-    let text = fs::read_to_string(run.join("accuracy.txt")).expect("the script's output");
+    let (result, text) = (outcome.result(), outcome.read("accuracy.txt"));
     let counted =
         format!("good={}, total={}\n", result["accuracy"]["correct"], result["accuracy"]["total"]);
     assert!(text.starts_with("accuracy=100.000%, ") && text.contains(&counted), "{text}");
@@ -142,32 +133,27 @@ fn what_the_script_finds_is_what_the_run_counted_and_stands_beside_the_log() {
 
 #[test]
 fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_that_fails() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let checkout = folder.path().join("inference");
-    let reference = reference(&checkout, "import sys; print('half a line'); sys.exit(7)");
+    let folder = Folder::create();
+    let reference = reference(&folder, "import sys; print('half a line'); sys.exit(7)");
     let labels = file("resnet50-answers.npy");
     let [labelled, bare, boxes] = [
         accuracy_run("resnet50", &["--labels", &labels]),
         accuracy_run("resnet50", &[]),
         accuracy_run("retinanet", &[]),
     ];
-    let python = bare_python(folder.path());
+    let python = bare_python(&folder);
     let python = ["--python", &python];
     let try_it = |run: &Outcome, args: &[&str], code, want: &str| {
-        let run = run.path("");
+        let accuracy = run.path("accuracy.txt");
         // Output of an earlier evaluation.
         if code == 3 {
-            fs::write(run.join("accuracy.txt"), "accuracy=99.9%, good=8, total=8\n")
-                .expect("a writable path");
+            fs::write(&accuracy, "accuracy=99.9%, good=8, total=8\n").expect("a writable path");
         }
-        let output = evaluate(&run, args, folder.path());
-        let said = words(&output);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        assert!(said.contains(want), "{args:?}: {want} is not in: {said}");
-        run.join("accuracy.txt").exists()
+        evaluate_run(run, args, &folder).expect_text(code, want);
+        accuracy.exists()
     };
     let given = ["--reference", &reference];
-    let nowhere = folder.path().display().to_string();
+    let nowhere = folder.path("");
     for (run, args, code, want) in [
         (&labelled, &["--reference", &nowhere][..], 2, "give a checkout of mlcommons/inference"),
         (&labelled, &[&given[..], &["--python", &nowhere]].concat(), 2, "it has no bin/python3"),
@@ -187,13 +173,11 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
     // Checks before a run exists.
     for (options, code) in [(&[][..], 2), (&["--", "--openimages-dir", "pictures"], 0)] {
         let check = [&["--check", "--benchmark", "retinanet"], &given[..], options].concat();
-        let mut command = Command::new(program("loadgen-node"));
-        let output = command.arg("accuracy").args(&check).output().expect("loadgen-node starts");
-        assert_eq!(output.status.code(), Some(code), "{check:?}: {}", words(&output));
+        evaluate(&check, &folder).expect(code);
     }
     let whole = [&given[..], &python, &["--", "--openimages-dir=pictures"]].concat();
     assert!(try_it(&boxes, &whole, 0, "mAP 38"));
-    let text = fs::read_to_string(boxes.path("accuracy.txt")).expect("the script's output");
+    let text = boxes.read("accuracy.txt");
     assert!(text.starts_with("mAP=38.000%\n"), "{text}");
     let more = [&whole[..], &["--max-images", "1"]].concat();
     assert!(try_it(&boxes, &more, 2, "--max-images: after --"));
@@ -203,43 +187,36 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
 
 #[test]
 fn what_a_script_needs_beside_its_packages_is_named_before_there_is_a_run() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (checkout, python) = (folder.path().join("inference"), bare_python(folder.path()));
-    let deepseek = checkout.join("language/deepseek-r1");
-    write(&deepseek.join("eval_accuracy.py"), DEEPSEEK);
-    let mixtral = checkout.join("language/mixtral-8x7b");
-    write(&mixtral.join("evaluate-accuracy.py"), "");
-    write(&mixtral.join("evaluate_mbxp.py"), MBXP);
+    let folder = Folder::create();
+    let (checkout, python) = (folder.path("inference"), bare_python(&folder));
+    folder.write("inference/language/deepseek-r1/eval_accuracy.py", DEEPSEEK);
+    folder.write("inference/language/mixtral-8x7b/evaluate-accuracy.py", "");
+    folder.write("inference/language/mixtral-8x7b/evaluate_mbxp.py", MBXP);
     let check = |benchmark: &str, options: &[&str], code, want: &[&str]| {
-        let mut command = Command::new(program("loadgen-node"));
-        command.args(["accuracy", "--check", "--benchmark", benchmark, "--python", &python]);
-        command.arg("--reference").arg(&checkout).arg("--").args(options);
-        let output = command.env("PYTHONPATH", folder.path()).output().expect("it starts");
-        let said = words(&output);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        for want in want {
-            assert!(said.contains(want), "{want} is not in: {said}");
-        }
+        let check = ["--check", "--benchmark", benchmark, "--python", &python];
+        let args = [&check[..], &["--reference", &checkout, "--"], options].concat();
+        let ended = evaluate(&args, &folder).expect(code);
+        want.iter().fold(ended, |ended, want| ended.expect_text(code, want));
     };
     let data = ["--dataset-file", "answers.pkl"];
-    let submodules = deepseek.join("submodules");
-    fs::create_dir_all(submodules.join("LiveCodeBench")).expect("a writable path");
+    let submodules = "inference/language/deepseek-r1/submodules";
+    fs::create_dir_all(folder.path(&format!("{submodules}/LiveCodeBench"))).expect("writable");
     let fetch = "submodule update --init language/deepseek-r1/submodules";
     check("deepseek-r1", &data, 2, &["LiveCodeBench: it is empty", fetch]);
-    write(&submodules.join("LiveCodeBench/README.md"), "");
+    folder.write(&format!("{submodules}/LiveCodeBench/README.md"), "");
     check("deepseek-r1", &data, 2, &["prm800k: it is empty", fetch]);
-    write(&submodules.join("prm800k/README.md"), "");
+    folder.write(&format!("{submodules}/prm800k/README.md"), "");
     let module = "would count answers as wrong: ModuleNotFoundError: No module named 'lcb_runner'; it needs its submodules";
     check("deepseek-r1", &data, 2, &[module]);
-    write(&folder.path().join("lcb_runner.py"), "");
+    folder.write("lcb_runner.py", "");
     check("deepseek-r1", &data, 0, &[]);
 
     let data = [&data[..], &["--checkpoint-path", "mixtral"]].concat();
     check("mixtral-8x7b", &data, 2, &["No module named 'mxeval'; it needs a clone"]);
-    let module = folder.path().join("mxeval/execution.py");
-    write(&module, MXEVAL);
+    folder.write("mxeval/execution.py", MXEVAL);
     check("mixtral-8x7b", &data, 2, &["mxeval cannot run ruby: No such file or directory: 'ruby'"]);
-    write(&module, &MXEVAL.replace("'ruby'}", "'none'}").replace("\"ruby\"", "\"none\""));
+    let without_ruby = MXEVAL.replace("'ruby'}", "'none'}").replace("\"ruby\"", "\"none\"");
+    folder.write("mxeval/execution.py", without_ruby);
     check("mixtral-8x7b", &data, 0, &[]);
 }
 
@@ -247,61 +224,55 @@ fn what_a_script_needs_beside_its_packages_is_named_before_there_is_a_run() {
 fn a_script_that_did_not_judge_every_answer_leaves_no_figures() {
     let node = SutNode::start("a", &["--engine", "decoder", "--model", "sorting"]);
     let run = LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "sorting", "--mode", "accuracy"])
+        .args(&["--benchmark", "sorting"])
+        .accuracy()
         .run()
         .expect(0);
     // The linked LoadGen release may not know the benchmark.
     let record = run.read("result.json").replace("\"sorting\"", "\"deepseek-r1\"");
     fs::write(run.path("result.json"), record).expect("a writable path");
-    let folder = tempfile::tempdir().expect("a folder");
-    write(&folder.path().join("lcb_runner.py"), "");
-    let python = bare_python(folder.path());
+    let folder = Folder::create();
+    folder.write("lcb_runner.py", "");
+    let python = bare_python(&folder);
     for (checkout, code, want) in [
         ("lost", 3, "it did not judge every answer (Error evaluating row 1: the process ended);"),
         ("whole", 0, "exact_match 81.5\n  TOKENS_PER_SAMPLE 3886.25"),
     ] {
-        let reference = folder.path().join(checkout);
-        let script = reference.join("language/deepseek-r1/eval_accuracy.py");
-        write(&script, DEEPSEEK);
+        let deepseek = format!("{checkout}/language/deepseek-r1");
+        folder.write(&format!("{deepseek}/eval_accuracy.py"), DEEPSEEK);
         for submodule in ["LiveCodeBench", "prm800k"] {
-            write(&script.with_file_name("submodules").join(submodule).join("README.md"), "");
+            folder.write(&format!("{deepseek}/submodules/{submodule}/README.md"), "");
         }
-        let mut command = Command::new(program("loadgen-node"));
-        command.arg("accuracy").arg(run.path("")).args(["--python", &python]);
-        command.arg("--reference").arg(&reference).args(["--", "--dataset-file=answers.pkl"]);
-        let output = command.env("PYTHONPATH", folder.path()).output().expect("it starts");
-        let said = words(&output);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains(want), "{want} is not in: {said}");
-        assert!(said.contains("INFO - aime results"), "the script's output is lost: {said}");
-        assert_eq!(run.path("accuracy.txt").exists(), code == 0, "{said}");
+        let reference = folder.path(checkout);
+        let args = ["--python", &python, "--reference", &reference, "--"];
+        let args = [&args[..], &["--dataset-file=answers.pkl"]].concat();
+        // The script's output is printed, too.
+        evaluate_run(&run, &args, &folder)
+            .expect_text(code, want)
+            .expect_text(code, "INFO - aime results");
+        assert_eq!(run.path("accuracy.txt").exists(), code == 0, "{want}");
     }
 }
 
 #[test]
 fn a_script_and_what_it_has_started_end_with_the_command_that_a_signal_ends() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let here = folder.path().join("pid");
+    let folder = Folder::create();
+    let here = folder.path("pid");
     // A child process of the script holds its output open.
     let script = format!(
         "import os, subprocess\nchild = subprocess.Popen(['sleep', '600'])\n\
          open({here:?}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\nchild.wait()"
     );
-    let reference = reference(&folder.path().join("inference"), &script);
+    let reference = reference(&folder, &script);
     let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
-    let python = bare_python(folder.path());
-    let mut command = Command::new(program("loadgen-node"));
-    command.arg("accuracy").arg(run.path("")).args([
-        "--reference",
-        &reference,
-        "--python",
-        &python,
-    ]);
+    let python = bare_python(&folder);
+    let mut command = command("loadgen-node");
+    command.arg("accuracy").arg(run.path(""));
+    command.args(["--reference", &reference, "--python", &python]);
     let mut child = command.stderr(Stdio::null()).spawn().expect("loadgen-node starts");
     let script = || fs::read_to_string(&here).ok().filter(|pids| !pids.is_empty());
     e2e::process::wait_until("the script has begun", || script().is_some());
-    let kill = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(kill.expect("kill starts").success());
+    send_signal(child.id(), "-TERM");
     assert_eq!(child.wait().expect("a writable path").code(), Some(3));
     script().expect("their numbers").split(' ').for_each(wait_until_gone);
 }
@@ -314,19 +285,18 @@ fn wait_until_gone(pid: &str) {
 
 #[test]
 fn what_a_script_leaves_behind_neither_holds_the_command_nor_goes_on() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let here = folder.path().join("pid");
+    let folder = Folder::create();
+    let here = folder.path("pid");
     let script = format!(
         "import subprocess
 child = subprocess.Popen(['sleep', '600'])
 \
          open({here:?}, 'w').write(str(child.pid))\nprint('accuracy=100.000%, good=8, total=8')"
     );
-    let reference = reference(&folder.path().join("inference"), &script);
+    let reference = reference(&folder, &script);
     let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
-    let python = bare_python(folder.path());
-    let options = ["--reference", &reference, "--python", &python];
-    let output = evaluate(&run.path(""), &options, folder.path());
-    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    let python = bare_python(&folder);
+    let args = ["--reference", &reference, "--python", &python];
+    evaluate_run(&run, &args, &folder).expect(0);
     wait_until_gone(&fs::read_to_string(&here).expect("its number"));
 }

@@ -2,16 +2,11 @@
 //! Each program ends with a documented exit code and a message, and leaves nothing that blocks the
 //! next attempt.
 
-use std::{
-    path::Path,
-    process::{Command, Output, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{process::Stdio, thread, time::Duration};
 
 use e2e::{
-    LoadGen, Outcome, SutNode,
-    process::{program, send_signal, transport},
+    Folder, LoadGen, Outcome, SutNode,
+    process::{Ended, command, command_after, send_signal, transport},
     sut_node::wait_until_ready,
     wait_until,
 };
@@ -19,8 +14,10 @@ use e2e::{
 /// Creates a short run of 64 samples.
 fn run(address: &str) -> LoadGen {
     LoadGen::new(&[address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
-        .args(&["--mode", "accuracy", "--connect-timeout", "60s"])
+        .fabric("64x100")
+        .accuracy()
+        .args(&["--quiet"])
+        .args(&["--connect-timeout", "60s"])
 }
 
 /// Asserts that a program exited by itself with one of these codes, and printed an error unless the
@@ -82,14 +79,6 @@ fn too_few_descriptors_for_connections_are_reported_at_once() {
     }
 }
 
-/// Runs a program to completion, after shell commands.
-fn after(commands: &str, name: &str, args: &[&str]) -> Output {
-    let script = format!("{commands}; exec \"$0\" \"$@\"");
-    let mut command = Command::new("bash");
-    command.args(["-c", &script]).arg(program(name)).args(args).env_remove("RUST_LOG");
-    command.output().expect("bash starts")
-}
-
 #[test]
 fn a_run_with_too_little_memory_is_refused() {
     let node = SutNode::echo("a", &[]);
@@ -104,7 +93,7 @@ fn a_run_with_too_little_memory_is_refused() {
 /// Returns true if the system can load the program within the limit. Below that, the loader reports
 /// the error.
 fn is_loaded(limit: &str, name: &str) -> bool {
-    after(limit, name, &["--version"]).status.code().is_some_and(|code| code <= 2)
+    Ended::of(command_after(limit, name).arg("--version")).code.is_some_and(|code| code <= 2)
 }
 
 #[test]
@@ -117,15 +106,11 @@ fn a_node_with_too_little_memory_or_too_few_descriptors_does_not_start() {
         if !is_loaded(limit, "sut-node") {
             return;
         }
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let ready = folder.path().join("ready.json");
-        let script = format!("{limit}; exec \"$0\" \"$@\"");
-        let mut node = Command::new("bash")
-            .args(["-c", &script])
-            .arg(program("sut-node"))
+        let folder = Folder::create();
+        let ready = folder.root().join("ready.json");
+        let mut node = command_after(limit, "sut-node")
             .args(["--engine", "echo", "--name", "a", "--listen", "127.0.0.1:0", "--ready-file"])
             .arg(&ready)
-            .env_remove("RUST_LOG")
             .stderr(Stdio::piped())
             .spawn()
             .expect("bash starts");
@@ -145,16 +130,18 @@ fn certificates_that_cannot_be_written_leave_no_files() {
     // The system refuses each write, with a signal that kills the program unless the shell ignores
     // it.
     for (commands, code) in [("trap '' XFSZ; ulimit -f 0", Some(2)), ("ulimit -f 0", None)] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let output = folder.path().display().to_string();
-        let args = ["certificates", "--hosts", "a,b", "--keep-authority", "--output", &output];
-        let refused = after(commands, "loadgen-node", &args);
-        assert_eq!(refused.status.code(), code, "{refused:?}");
-        let said = String::from_utf8_lossy(&refused.stderr);
+        let folder = Folder::create();
+        let args = ["certificates", "--hosts", "a,b", "--keep-authority", "--output"];
+        let make = |commands| {
+            let mut make = command_after(commands, "loadgen-node");
+            Ended::of(make.args(args).arg(folder.root()))
+        };
+        let refused = make(commands);
+        assert_eq!(refused.code, code, "{refused:#?}");
+        let said = refused.stderr;
         assert!(code.is_none() || said.contains("raise the limit of the size of files"), "{said}");
-        let made = after("true", "loadgen-node", &args);
-        assert_eq!(made.status.code(), Some(0), "{made:?}");
-        assert_eq!(folder.path().read_dir().expect("a writable path").count(), 8);
+        make("true").expect(0);
+        assert_eq!(folder.root().read_dir().expect("a writable path").count(), 8);
     }
 }
 
@@ -192,23 +179,21 @@ fn a_signal_ends_every_command_that_waits_for_nodes() {
     let digits = ["--benchmark", "digits"];
     let of_a_run =
         |name| if matches!(name, "run" | "probe" | "doctor") { &digits[..] } else { &[] };
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::create();
     let start = |name: &'static str| {
-        let mut command = Command::new(program("loadgen-node"));
+        let mut command = command("loadgen-node");
         command.arg(name).args(["--nodes", "127.0.0.1:1", "--transport", transport()]);
         command.args(["--connect-timeout", "60s"]).args(of_a_run(name));
         command.args(if name == "run" { &["--scenario", "offline"][..] } else { &[] });
-        command.current_dir(folder.path()).env_remove("RUST_LOG").stderr(Stdio::piped());
+        command.current_dir(folder.root()).stderr(Stdio::piped());
         (name, command.spawn().expect("loadgen-node starts"))
     };
     for (name, child) in names.map(start) {
         wait_until_it_listens(child.id());
         send_signal(child.id(), "-INT");
-        let output = child.wait_with_output().expect("a child process");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{name}: {said}");
-        assert!(said.contains("interrupted by SIGINT"), "{name}: {said}");
+        let ended = Ended::from(child.wait_with_output().expect("a child process"));
+        let is_named = ended.stderr.contains("interrupted by SIGINT");
+        assert!(ended.code == Some(3) && is_named, "{name}: {ended:#?}");
     }
-    let is_locked = |folder: &Path| folder.join("run.lock").exists();
-    assert!(!is_locked(&folder.path().join("out/digits-offline-performance")));
+    assert!(!folder.root().join("out/digits-offline-performance/run.lock").exists());
 }

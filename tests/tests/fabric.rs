@@ -3,52 +3,37 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
 use e2e::{
-    LoadGen, SutNode,
-    process::{program, transport},
+    Folder, LoadGen, SutNode,
+    process::{Ended, command, loadgen_node, transport},
     relay::{Faults, Relay},
 };
 use serde_json::Value;
 
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
 
-/// Runs `loadgen-node fabric` with short measurements. Returns the exit code, both outputs as one
-/// text, and the report.
-fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
-    let times: &[&str] = if args.contains(&"--duration") { &[] } else { &["--duration", "50ms"] };
-    let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &addresses.join(","), "--warm-up", "20ms"])
-        .args(times)
-        .args(args)
-        .current_dir(folder.path())
-        .output()
-        .expect("loadgen-node starts");
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let read =
-        |name: &str| fs::read_to_string(Path::new(folder.path()).join("out/fabric").join(name));
-    let report = match read("fabric.json") {
-        Ok(json) => {
-            let report: Value = serde_json::from_str(&json).expect("JSON");
-            let measured = report["bandwidth"].as_array().is_some_and(|cells| !cells.is_empty());
-            assert_eq!(read("fabric.svg").is_ok_and(|svg| svg.starts_with("<svg")), measured);
-            report
-        }
-        Err(_) => {
-            assert!(
-                !folder.path().join("out").exists(),
-                "an output folder without a measurement: {text}"
-            );
-            Value::Null
-        }
-    };
-    (output.status.code(), text, report)
+/// Runs `loadgen-node fabric` with short measurements. Returns its end, and the report.
+fn fabric(addresses: &[&str], args: &[&str]) -> (Ended, Value) {
+    let folder = Folder::create();
+    let times = [["--duration", "50ms"], ["--warm-up", "20ms"]];
+    let times = times.iter().filter(|[option, _]| !args.contains(option)).flatten();
+    let mut fabric = command("loadgen-node");
+    fabric.args(["fabric", "--nodes", &addresses.join(",")]).args(times).args(args);
+    let ended = Ended::of(fabric.current_dir(folder.root()));
+    let out = folder.root().join("out");
+    if !out.join("fabric/fabric.json").exists() {
+        assert!(!out.exists(), "an output folder without a measurement: {}", ended.said());
+        return (ended, Value::Null);
+    }
+    let report = folder.json("out/fabric/fabric.json");
+    let measured = report["bandwidth"].as_array().is_some_and(|cells| !cells.is_empty());
+    let svg = fs::read_to_string(out.join("fabric/fabric.svg"));
+    assert_eq!(svg.is_ok_and(|svg| svg.starts_with("<svg")), measured);
+    (ended, report)
 }
 
 #[test]
@@ -59,9 +44,9 @@ fn every_figure_is_there_over_both_transports() {
         // A size whose messages take twice this time is left out, which a busy machine must not cause.
         let args = [&args[..], &["--rounds", "2", "--duration", "200ms"]].concat();
         let target = ["--target", "resnet50=1,3d-unet=1000000000"];
-        let (code, text, report) = fabric(&[&nodes[0], &nodes[1]], &[&args[..], &target].concat());
-        assert_eq!(code, Some(1), "{text}");
-        assert!(text.contains("NOT CARRIED") && text.contains("via lo (loopback, unknown speed"));
+        let addresses = nodes.each_ref().map(|node| node.address.as_str());
+        let (ended, report) = fabric(&addresses, &[&args[..], &target].concat());
+        ended.expect_text(1, "NOT CARRIED").expect_text(1, "via lo (loopback, unknown speed");
         assert_eq!(report["transport"], transport);
         let list = |key: &str| report[key].as_array().expect("a list").clone();
         assert_eq!(list("round_trips").len(), 4, "two sizes, two nodes");
@@ -148,21 +133,20 @@ fn what_cannot_be_measured_is_refused() {
         (&none, ["--target", "resnt=5"], "choose one of resnet50, "),
         (&none, ["--target", "resnet50=much"], "`much` is not a number above 0"),
     ] {
-        let (code, text, report) = fabric(&[node], &args);
-        assert_eq!(code, Some(2), "{args:?}: {text}");
-        assert!(text.contains(words), "{args:?}: {text}");
-        assert_eq!(report, Value::Null);
+        let (ended, report) = fabric(&[&node.address], &args);
+        ended.expect_text(2, words);
+        assert_eq!(report, Value::Null, "{args:?}");
     }
 }
 
 #[test]
 fn the_first_figure_comes_soon() {
     let node = SutNode::start("a", &["--engine", "none"]);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let begin = Instant::now();
-    let mut measuring = Command::new(program("loadgen-node"))
+    let mut measuring = command("loadgen-node")
         .args(["fabric", "--nodes", &node.address, "--transport", transport()])
-        .current_dir(folder.path())
+        .current_dir(folder.root())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -183,13 +167,18 @@ fn the_first_figure_comes_soon() {
 fn connections_are_added_while_that_helps() {
     let node = SutNode::start("a", &["--engine", "none"]);
     let args = ["--transport", transport(), "--sizes", "300000", "--rounds", "1"];
-    let (code, text, report) = fabric(&[&node], &args);
-    assert_eq!(code, Some(0), "{text}");
+    let (ended, report) = fabric(&[&node.address], &args);
+    let text = ended.expect(0).said();
     let tried = report["tried"].as_array().expect("what was tried");
     assert_eq!(tried[0]["connections"], 1);
-    assert!(text.contains("connections tried, both ways: 1 "), "{text}");
-    assert!(text.contains("1 round of 50 ms") && text.contains("Gbit/s"), "{text}");
-    assert!(text.contains("round 1 of 1, 300000 B both ways: to "), "{text}");
+    for words in [
+        "connections tried, both ways: 1 ",
+        "1 round of 50 ms",
+        "Gbit/s",
+        "round 1 of 1, 300000 B both ways: to ",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     assert!(!text.contains("Appendix B"), "not requested: {text}");
     let most = tried.last().and_then(|tried| tried["connections"].as_u64());
     assert!(report["connections_per_node"].as_u64() <= most, "{report}");
@@ -205,15 +194,10 @@ fn a_slow_node_is_named() {
     // 20 Mbit/s for one of three.
     let relay = Relay::tcp(&nodes[2].address);
     relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
-    let addresses = [&*nodes[0].address, &nodes[1].address, &relay.address].join(",");
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &addresses, "--sizes", "100000", "--connections", "1"])
-        .args(["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1"])
-        .current_dir(folder.path())
-        .output()
-        .expect("loadgen-node starts");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let addresses = [&*nodes[0].address, &nodes[1].address, &relay.address];
+    let args = ["--sizes", "100000", "--connections", "1", "--rounds", "1"];
+    let times = ["--duration", "500ms", "--warm-up", "100ms"];
+    let text = fabric(&addresses, &[&args[..], &times].concat()).0.stdout;
     assert!(text.contains("SLOW to nodes: far ("), "{text}");
     assert!(!text.contains("SLOW to nodes: a") && !text.contains("SLOW to nodes: b"), "{text}");
 }
@@ -225,15 +209,9 @@ fn long_messages_are_no_faster_than_the_link() {
     // 50 Mbit/s each way: a message takes more than half of a window.
     let link = 6_250_000;
     relay.set(Faults { bytes_per_second: Some(link), ..Faults::none() });
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &relay.address, "--transport", transport()])
-        .args(["--sizes", "1MiB", "--warm-up", "300ms", "--duration", "300ms", "--rounds", "3"])
-        .args(["--connections", "1", "--json", "-"])
-        .current_dir(folder.path())
-        .output()
-        .expect("loadgen-node starts");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let args = ["--transport", transport(), "--sizes", "1MiB", "--rounds", "3"];
+    let times = ["--warm-up", "300ms", "--duration", "300ms", "--connections", "1"];
+    let (_, report) = fabric(&[&relay.address], &[&args[..], &times].concat());
     let cells = report["bandwidth"].as_array().expect("a list");
     assert_eq!(cells.len(), 3, "{report}");
     // The relay and this machine deliver some data late, and then at once.
@@ -263,16 +241,12 @@ fn a_soak_has_its_longest_gap() {
         relay.set(Faults::none());
         relay
     });
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &address, "--transport", transport(), "--soak", "4s"])
-        .args(["--warm-up", "0s", "--sizes", "10000", "--connections", "1", "--json", "-"])
-        .current_dir(folder.path())
-        .output()
-        .expect("loadgen-node starts");
+    let args = ["--transport", transport(), "--soak", "4s", "--warm-up", "0s"];
+    let more = ["--sizes", "10000", "--connections", "1", "--json", "-"];
+    let (ended, _) = fabric(&[&address], &[&args[..], &more].concat());
     let _relay = cut.join().expect("the relay's thread");
     // Standard output contains only the report.
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report = ended.json();
     let soak = &report["soak"];
     assert!(soak["longest_gap_ms"].as_u64() >= Some(500), "{soak}");
     assert!(soak["p99_9_ns"].as_u64() > soak["p50_ns"].as_u64(), "{soak}");
@@ -286,8 +260,8 @@ fn a_rate_is_kept_or_not() {
     let over = ["--transport", transport(), "--connections", "1"];
     // Any machine sustains this rate.
     let args = ["--rate", "40", "--duration", "1s", "--benchmark", "bert,llama2-70b"];
-    let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
-    assert_eq!(code, Some(0), "{text}");
+    let (ended, report) = fabric(&[&node.address], &[&over[..], &args].concat());
+    let text = ended.expect(0).said();
     assert!(!text.contains("outstanding"), "{text}");
     let runs = report["open_loop"].as_array().expect("two");
     let shape = |run: &Value| (run["message_bytes"].as_u64(), run["answer_bytes"].as_u64());
@@ -300,9 +274,8 @@ fn a_rate_is_kept_or_not() {
     }
     // No machine sustains this rate, and time in the queue counts.
     let args = ["--rate", "1000000", "--duration", "50ms", "--sizes", "64KiB"];
-    let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
-    assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("NOT KEPT"), "{text}");
+    let (ended, report) = fabric(&[&node.address], &[&over[..], &args].concat());
+    ended.expect_text(1, "NOT KEPT");
     let run = &report["open_loop"][0];
     assert!(run["max_ns"].as_u64() > Some(100_000_000), "{run}");
 }
@@ -313,91 +286,60 @@ fn a_rate_above_the_network_says_how_long_it_waits() {
     let relay = Relay::to(&node.address);
     // 250 messages per second: a thousand of them take four seconds.
     relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &relay.address, "--transport", transport(), "--rate", "1000"])
-        .args(["--duration", "1s", "--sizes", "10000", "--connections", "1", "--output", "out"])
-        .current_dir(folder.path())
-        .output()
-        .expect("loadgen-node starts");
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    for words in ["waiting about ", " outstanding responses", "waited, s", "NOT KEPT"] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    let json = fs::read_to_string(folder.path().join("out/fabric.json")).expect("a report");
-    let report: Value = serde_json::from_str(&json).expect("JSON");
+    let args = ["--transport", transport(), "--rate", "1000", "--duration", "1s"];
+    let more = ["--sizes", "10000", "--connections", "1"];
+    let (ended, report) = fabric(&[&relay.address], &[&args[..], &more].concat());
+    let words = ["waiting about ", " outstanding responses", "waited, s", "NOT KEPT"];
+    words.iter().fold(ended, |ended, words| ended.expect_text(1, words));
     let run = &report["open_loop"][0];
     assert!(run["waited_ms"].as_f64() > Some(1000.0), "{run}");
 }
 
 #[test]
 fn help_says_how_to_start_the_nodes() {
-    let help = Command::new(program("loadgen-node")).args(["fabric", "--help"]).output();
-    let text = String::from_utf8(help.expect("loadgen-node starts").stdout).expect("text");
-    assert!(text.contains("sut-node --engine none"), "{text}");
+    loadgen_node(&["fabric", "--help"]).expect_text(0, "sut-node --engine none");
 }
 
 #[test]
 fn measurements_are_compared() {
     let node = SutNode::start("a", &["--engine", "none"]);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
+    let run =
+        |args: &[&str]| Ended::of(command("loadgen-node").args(args).current_dir(folder.root()));
     let measure = |name: &str, address: &str| {
-        let output = Command::new(program("loadgen-node"))
-            .args(["fabric", "--nodes", address, "--sizes", "50000", "--connections", "1"])
-            .args(["--duration", "300ms", "--warm-up", "100ms", "--rounds", "3"])
-            .args(["--output", name])
-            .current_dir(folder.path())
-            .output()
-            .expect("loadgen-node starts");
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let args = ["fabric", "--nodes", address, "--sizes", "50000", "--connections", "1"];
+        let times = ["--duration", "300ms", "--warm-up", "100ms", "--rounds", "3"];
+        run(&[&args[..], &times, &["--output", name]].concat()).expect(0);
     };
     measure("before", &node.address);
     let relay = Relay::tcp(&node.address);
     relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
     measure("after", &relay.address);
-    let run = |args: &[&str]| {
-        let output = Command::new(program("loadgen-node"))
-            .args(args)
-            .current_dir(folder.path())
-            .output()
-            .expect("loadgen-node starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
-    };
-    let compare = |sides: [&str; 2]| {
-        let (code, json, _) = run(&["compare", sides[0], sides[1], "--json", "-"]);
-        (code, serde_json::from_str::<Value>(&json).expect("JSON"))
-    };
-    let (code, found) = compare(["before", "after"]);
-    assert_eq!(code, Some(1), "{found}");
+    let compare = |other: &str| run(&["compare", "before", other, "--json", "-"]);
+    let found = compare("after").expect(1).json();
     let figures = found["figures"].as_array().expect("figures");
     let rate = figures.iter().find(|figure| figure["unit"] == "GB/s").expect("a rate");
     assert_eq!((&rate["spreads"][0]["runs"], &rate["more_is_better"]), (&3.into(), &true.into()));
     assert_eq!(rate["changes"][0]["judgement"], "worse", "{rate}");
-    assert_eq!(compare(["before", "before"]).0, Some(0));
+    compare("before").expect(0);
 
     // With one round each, the noise is unknown, unless a tolerance decides.
     for name in ["before", "after"] {
-        let path = folder.path().join(name).join("fabric.json");
-        let text = fs::read_to_string(&path).expect("a report");
-        let mut report: Value = serde_json::from_str(&text).expect("JSON");
+        let path = format!("{name}/fabric.json");
+        let mut report = folder.json(&path);
         for cell in report["bandwidth"].as_array_mut().expect("cells") {
             cell["rounds_bytes_per_second"].as_array_mut().expect("rounds").truncate(1);
         }
-        fs::write(&path, report.to_string()).expect("a writable folder");
+        folder.write(&path, report.to_string());
     }
-    let (code, text, _) = run(&["compare", "before", "after"]);
-    assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("NOISE UNKNOWN: ") && text.contains("before: 1 measurement\n"), "{text}");
-    let (code, text, _) = run(&["compare", "before", "after", "--tolerance", "5%"]);
-    assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("WORSE: ") && text.contains("--tolerance alone decided"), "{text}");
-
+    run(&["compare", "before", "after"])
+        .expect_text(0, "NOISE UNKNOWN: ")
+        .expect_text(0, "before: 1 measurement\n");
+    run(&["compare", "before", "after", "--tolerance", "5%"])
+        .expect_text(1, "WORSE: ")
+        .expect_text(1, "--tolerance alone decided");
     // `report` has no page for a network measurement.
-    let (code, _, text) = run(&["report", "before"]);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("before holds a network measurement"), "{text}");
+    run(&["report", "before"]).expect_text(2, "before holds a network measurement");
 }
 
 #[test]
@@ -406,17 +348,15 @@ fn volumes_pass_beside_small_samples_in_bounded_memory() {
     let echo = ["--echo-answer-bytes", "0", "--max-batch", "1"];
     for transport in TRANSPORTS {
         let node = SutNode::echo("a", &[&limits[..], &echo].concat());
-        let run = |scenario: &str, dataset: &str, qps: u64, milliseconds: u64| {
-            LoadGen::new(&[&node.address], scenario)
-                .transport(transport)
-                .args(&["--benchmark", "fabric", "--dataset", dataset])
-                .short(milliseconds, qps)
+        let run = |scenario: &str, samples: &str, qps: u64, milliseconds: u64| {
+            let run = LoadGen::new(&[&node.address], scenario).transport(transport);
+            run.fabric(samples).short(milliseconds, qps)
         };
         // The response of a text-to-video sample has 225 MB; here the sample is that long.
-        let mut long = run("offline", "synthetic:2x225000000", 6, 2000).start();
+        let mut long = run("offline", "2x225000000", 6, 2000).start();
         long.wait_for_test();
         // Meanwhile small samples, one at a time.
-        let short = run("single-stream", "synthetic:64x1000", 1000, 100).run();
+        let short = run("single-stream", "64x1000", 1000, 100).run();
         assert!(long.is_running(), "{transport}: the long samples ended too soon");
         let slowest = short.result()["loadgen_latency_ns"]["max"].as_u64();
         assert!(slowest < Some(2_000_000_000), "{transport}: {slowest:?} ns");
@@ -436,15 +376,8 @@ fn the_time_is_not_over_before_each_node_answered() {
     let relay = Relay::tcp(&nodes[1].address);
     // Half a second for a message on this path, and as long for the return path.
     relay.set(Faults { bytes_per_second: Some(200_000), ..Faults::none() });
-    let addresses = [&*nodes[0].address, &relay.address].join(",");
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &addresses, "--soak", "100ms", "--warm-up", "0s"])
-        .args(["--sizes", "100000", "--connections", "1", "--json", "-"])
-        .current_dir(folder.path())
-        .output()
-        .expect("loadgen-node starts");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let args = ["--soak", "100ms", "--warm-up", "0s", "--sizes", "100000", "--connections", "1"];
+    let (_, report) = fabric(&[&nodes[0].address, &relay.address], &args);
     for node in report["soak"]["nodes"].as_array().expect("both nodes") {
         assert!(node["messages_per_second"].as_f64() > Some(0.0), "{node}");
     }

@@ -2,38 +2,33 @@
 //! refuse.
 
 use std::{
-    fs,
     io::{BufRead as _, BufReader, Read as _},
-    path::Path,
     process::{Command, Stdio},
     time::Duration,
 };
 
 use e2e::{
-    SutNode,
-    process::{program, soon},
+    Folder, SutNode,
+    process::{Ended, command},
     relay::{Faults, Relay},
 };
 use netdiv_contract::v1::{MeasureRequest, MeasureResponse};
-use netdiv_transport::{Connection, Options, Transport};
+use netdiv_transport::{Connection, Transport};
 use serde_json::Value;
-use tempfile::TempDir;
 use tonic::{Code, Status};
 
-const TRANSPORTS: [Transport; 2] = [Transport::Grpc, Transport::Quic];
+use crate::calls::{TRANSPORTS, open, soon};
 
 /// Nodes that may dial the addresses in a file, which is written once all of them listen.
 struct Cluster {
-    folder: TempDir,
+    folder: Folder,
     nodes: Vec<SutNode>,
 }
 
 impl Cluster {
     fn start(names: &[&str], args: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("peers");
-        fs::write(&file, "localhost:1\n").expect("a file");
-        let peers = format!("@{}", file.display());
+        let folder = Folder::create();
+        let peers = format!("@{}", folder.write("peers", "localhost:1\n"));
         let args = [&["--engine", "none", "--fabric-peers", &peers], args].concat();
         let nodes = names.iter().map(|name| SutNode::start(name, &args)).collect();
         let cluster = Self { folder, nodes };
@@ -42,39 +37,33 @@ impl Cluster {
     }
 
     fn allow(&self, addresses: &[&str]) {
-        fs::write(self.folder.path().join("peers"), addresses.join("\n")).expect("a file");
+        self.folder.write("peers", addresses.join("\n"));
     }
 
     fn addresses(&self) -> Vec<&str> {
         self.nodes.iter().map(|node| node.address.as_str()).collect()
     }
 
-    /// Measures a matrix. Returns the exit code, both outputs as one text, and the report.
-    fn matrix(&self, addresses: &[&str], args: &[&str]) -> (Option<i32>, String, Value) {
-        let output = Command::new(program("loadgen-node"))
-            .args(["fabric", "--matrix", "--nodes", &addresses.join(","), "--output", "out"])
-            .args(["--sizes", "100000", "--duration", "400ms", "--warm-up", "100ms"])
-            .args(args)
-            .current_dir(self.folder.path())
-            .output()
-            .expect("loadgen-node starts");
-        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        let read =
-            |name: &str| fs::read_to_string(Path::new(self.folder.path()).join("out").join(name));
-        let report = match read("fabric.json") {
-            Ok(json) => {
-                assert!(read("matrix.svg").is_ok_and(|svg| svg.starts_with("<svg")));
-                serde_json::from_str(&json).expect("JSON")
-            }
-            Err(_) => {
-                assert!(
-                    !self.folder.path().join("out").exists(),
-                    "an output folder without a measurement: {text}"
-                );
-                Value::Null
-            }
-        };
-        (output.status.code(), text, report)
+    fn loadgen_node(&self, args: &[&str]) -> Command {
+        let mut command = command("loadgen-node");
+        command.args(args).current_dir(self.folder.root());
+        command
+    }
+
+    /// Measures a matrix. Returns the end of the program, and the report.
+    fn matrix(&self, addresses: &[&str], args: &[&str]) -> (Ended, Value) {
+        let nodes = addresses.join(",");
+        let matrix = ["fabric", "--matrix", "--nodes", &nodes, "--output", "out"];
+        let times = ["--sizes", "100000", "--duration", "400ms", "--warm-up", "100ms"];
+        let args = [&matrix[..], &times, args].concat();
+        let ended = Ended::of(&mut self.loadgen_node(&args));
+        if !self.folder.root().join("out/fabric.json").exists() {
+            let has_folder = self.folder.root().join("out").exists();
+            assert!(!has_folder, "an output folder without a measurement: {}", ended.said());
+            return (ended, Value::Null);
+        }
+        assert!(self.folder.read("out/matrix.svg").starts_with("<svg"));
+        (ended, self.folder.json("out/fabric.json"))
     }
 }
 
@@ -90,8 +79,8 @@ fn each_pair_is_measured_and_a_slow_host_is_named() {
         cluster.allow(&addresses);
         let over = transport.to_string();
         let args = ["--transport", &over, "--connections", "1", "--rounds", "2"];
-        let (code, text, report) = cluster.matrix(&addresses, &args);
-        assert_eq!(code, Some(0), "{text}");
+        let (ended, report) = cluster.matrix(&addresses, &args);
+        ended.expect_text(0, "SLOW receiver far: at best 0.00");
         let matrix = &report["matrix"];
         let pairs = matrix["pairs"].as_array().expect("pairs");
         assert_eq!(pairs.len(), 12, "each of four hosts to each other one: {matrix}");
@@ -111,24 +100,15 @@ fn each_pair_is_measured_and_a_slow_host_is_named() {
         let slow = matrix["slow"].as_array().expect("a list");
         let is_receiver = |slow: &&Value| slow["what"]["receiver"] == "far";
         assert_eq!(slow.iter().filter(is_receiver).count(), 1, "{slow:?}");
-        assert!(text.contains("SLOW receiver far: at best 0.00"), "{text}");
         let all_at_once = |key: &str| matrix[key]["nodes"].as_array().map(Vec::len);
         assert_eq!((all_at_once("fan_out"), all_at_once("incast")), (Some(3), Some(3)));
         // A measurement without a matrix has other figures.
         let mut sizes = report.clone();
         sizes["matrix"] = Value::Null;
-        fs::create_dir(cluster.folder.path().join("sizes")).expect("a writable folder");
-        fs::write(cluster.folder.path().join("sizes/fabric.json"), sizes.to_string())
-            .expect("a writable folder");
-        let output = Command::new(program("loadgen-node"))
-            .args(["compare", "out", "sizes"])
-            .current_dir(cluster.folder.path())
-            .output()
-            .expect("loadgen-node starts");
-        let text = String::from_utf8_lossy(&output.stderr);
+        cluster.folder.write("sizes/fabric.json", sizes.to_string());
         let want = "out is a network measurement between all pairs of hosts (--matrix), but sizes is a network measurement by message \
                     sizes: compare only";
-        assert!(output.status.code() == Some(2) && text.contains(want), "{text}");
+        Ended::of(&mut cluster.loadgen_node(&["compare", "out", "sizes"])).expect_text(2, want);
     }
 }
 
@@ -144,9 +124,9 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
         (vec![a, b], vec![], "may not dial"),
         (vec![a, &plain.address], vec![], "start it with --fabric-peers"),
     ] {
-        let (code, text, report) = cluster.matrix(&addresses, &args);
-        assert_eq!(code, Some(2), "{text}");
-        assert!(text.contains(words) && !text.contains("this takes about"), "{words}: {text}");
+        let (ended, report) = cluster.matrix(&addresses, &args);
+        let text = ended.expect_text(2, words).said();
+        assert!(!text.contains("this takes about"), "{words}: {text}");
         assert_eq!(report, Value::Null);
     }
 }
@@ -154,11 +134,10 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
 #[test]
 fn what_fails_is_named_and_the_rest_is_measured() {
     let mut cluster = Cluster::start(&["a", "b", "lost"], &[]);
-    let mut measuring = Command::new(program("loadgen-node"))
-        .args(["fabric", "--matrix", "--nodes", &cluster.addresses().join(",")])
+    let mut measuring = cluster
+        .loadgen_node(&["fabric", "--matrix", "--nodes", &cluster.addresses().join(",")])
         .args(["--duration", "1s", "--warm-up", "100ms", "--connections", "1", "--rounds", "1"])
         .args(["--sizes", "10000", "--connect-timeout", "1s", "--output", "out"])
-        .current_dir(cluster.folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -177,9 +156,7 @@ fn what_fails_is_named_and_the_rest_is_measured() {
         text.contains("NOT MEASURED a to lost") && text.contains("NOT MEASURED lost to"),
         "{text}"
     );
-    let report =
-        fs::read_to_string(cluster.folder.path().join("out/fabric.json")).expect("a report");
-    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let report = cluster.folder.json("out/fabric.json");
     let pairs = report["matrix"]["pairs"].as_array().expect("pairs");
     let measured = |from: &str, to: &str| {
         let is = |pair: &&Value| pair["from"]["node"] == from && pair["to"]["node"] == to;
@@ -188,11 +165,6 @@ fn what_fails_is_named_and_the_rest_is_measured() {
     assert!(measured("a", "b") > Some(0.0) && measured("b", "a") > Some(0.0), "{text}");
     assert_eq!(measured("a", "lost"), None, "{text}");
     assert!(text.contains("from one round"), "{text}");
-}
-
-async fn open(address: &str, transport: Transport) -> Connection {
-    let options = Options { transport, ..Options::default() };
-    Connection::open(address, &options).await.expect("connects")
 }
 
 async fn ask(node: &Connection, request: &MeasureRequest) -> Result<MeasureResponse, Status> {

@@ -4,21 +4,20 @@
 use std::{fs, path::Path, time::Duration};
 
 use e2e::{LoadGen, RunningLoadGen, SutNode, npy};
-use loadgen_node::official_log::read_responses;
 use netdiv_node_common::resources::files;
 
 /// Creates a slow run of all samples of a file: 400 samples of 1000 bytes, each byte 1. An echo
 /// node responds with the first eight.
 fn over_a_file(node: &SutNode) -> (LoadGen, String) {
-    let run = LoadGen::new(&[&node.address], "offline").args(&[
-        "--benchmark",
-        "fabric",
-        "--mode",
-        "accuracy",
-        "--quiet",
-    ]);
+    let run = LoadGen::new(&[&node.address], "offline");
     let path = run.file("samples.npy", npy("|u1", "(400, 1000)", vec![1; 400_000]));
-    (run.args(&["--dataset", &path]), path)
+    (run.data("fabric", &path).accuracy().args(&["--quiet"]), path)
+}
+
+/// Cuts a file off after this number of bytes.
+fn truncate(path: &str, bytes: u64) {
+    let file = fs::File::options().write(true).open(path).expect("a writable path");
+    file.set_len(bytes).expect("a writable path");
 }
 
 /// Returns true if the run has a file open.
@@ -32,14 +31,7 @@ fn has_open(running: &RunningLoadGen, path: &str) -> bool {
 fn a_data_set_that_changes_once_it_is_loaded_changes_nothing() {
     let node = SutNode::echo("a", &["--max-batch", "4", "--echo-batch", "20ms"]);
     let damages: [fn(&str); 3] = [
-        |path| {
-            fs::File::options()
-                .write(true)
-                .open(path)
-                .expect("a writable path")
-                .set_len(10)
-                .expect("a writable path")
-        },
+        |path| truncate(path, 10),
         |path| fs::write(path, vec![2; 400_128]).expect("a writable path"),
         |path| fs::remove_file(path).expect("a writable path"),
     ];
@@ -48,8 +40,7 @@ fn a_data_set_that_changes_once_it_is_loaded_changes_nothing() {
         let running = run.start();
         running.wait_for_test();
         damage(&path);
-        let outcome = running.wait().expect(0);
-        let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+        let responses = running.wait().expect(0).responses();
         assert_eq!(responses.len(), 400);
         assert!(responses.iter().all(|response| response.data == [1; 8]));
     }
@@ -65,12 +56,7 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
     e2e::wait_until("the data set is open", || has_open(&running, &path));
     // The run reads the header right after opening the file.
     std::thread::sleep(Duration::from_millis(200));
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .expect("a writable path")
-        .set_len(1000)
-        .expect("a writable path");
+    truncate(&path, 1000);
     node.signal("-CONT");
     running.wait().expect_failure("samples.npy has changed since the data set was opened");
 }
@@ -110,10 +96,8 @@ fn a_prepared_data_set_is_compared_with_its_manifest() {
 #[test]
 fn a_node_that_drains_ends_the_run_and_itself() {
     let mut node = SutNode::echo("leaving", &["--echo-batch", "1ms", "--drain-timeout", "500ms"]);
-    let running = LoadGen::new(&[&node.address], "server")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
-        .short(600_000, 1000)
-        .start();
+    let running =
+        LoadGen::new(&[&node.address], "server").fabric("64x100").short(600_000, 1000).start();
     running.wait_for_test();
     node.signal("-TERM");
     running.wait().expect_failure("lost node leaving: ");
@@ -125,9 +109,7 @@ fn a_node_that_ends_when_all_is_answered_does_not_spoil_an_accuracy_run() {
     // LoadGen needs seconds to write these responses. Meanwhile it makes no call that could be
     // ended.
     let mut node = SutNode::echo("a", &["--echo-answer-bytes", "1000000"]);
-    let running = LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:150x100", "--mode", "accuracy"])
-        .start();
+    let running = LoadGen::new(&[&node.address], "offline").fabric("150x100").accuracy().start();
     e2e::wait_until("the last response has arrived", || {
         node.cpu_seconds() > 0.1 && {
             let before = node.cpu_seconds();
@@ -146,13 +128,9 @@ fn a_node_that_ends_when_all_is_answered_does_not_spoil_an_accuracy_run() {
 fn a_closed_output_stops_no_program() {
     let mut node = SutNode::echo("unread", &[]);
     node.stop_reading();
-    let mut run = LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:100x10"])
-        .args(&["--mode", "accuracy"])
-        .start();
+    let mut run = LoadGen::new(&[&node.address], "offline").fabric("100x10").accuracy().start();
     run.stop_reading();
     assert_eq!(run.wait().expect(0).result()["verdict"], "COMPLETE");
     // The node logs the signal and its progress.
-    node.signal("-TERM");
-    assert_eq!(node.wait().0, Some(0));
+    assert_eq!(node.stop().0, Some(0));
 }

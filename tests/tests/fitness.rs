@@ -10,9 +10,7 @@ use e2e::{LoadGen, SutNode};
 
 /// Creates a run of ten minutes, which can only end early.
 fn long(node: &SutNode) -> LoadGen {
-    LoadGen::new(&[&node.address], "server")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
-        .short(600_000, 100)
+    LoadGen::new(&[&node.address], "server").fabric("64x100").args(&["--quiet"]).short(600_000, 100)
 }
 
 fn slow() -> SutNode {
@@ -69,7 +67,8 @@ fn programs_that_wait_for_a_processor_are_named() {
     let _busy = [(); 3].map(|()| Spinner::on_core_0());
     let node = SutNode::echo("starved", &["--pin", "0", "--io-threads", "1"]);
     let outcome = LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
+        .fabric("64x100")
+        .args(&["--quiet"])
         .short(1000, 2000)
         .after_commands("taskset -pc 0 $$ >&2")
         .run();
@@ -136,16 +135,18 @@ fn logs_that_cannot_be_written_fail_the_run() {
     // signal, whether the shell ignores it or not.
     for commands in ["ulimit -f 64", "trap '' XFSZ; ulimit -f 64"] {
         LoadGen::new(&[&node.address], "offline")
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:2000x100", "--quiet"])
-            .args(&["--mode", "accuracy"])
+            .fabric("2000x100")
+            .accuracy()
+            .args(&["--quiet"])
             .after_commands(commands)
             .run()
             .expect_failure("raise the limit (ulimit -f)");
     }
     // Where not even LoadGen's list of the samples fits, the result still states the reason.
     let outcome = LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:20000x100", "--quiet"])
-        .args(&["--mode", "accuracy"])
+        .fabric("20000x100")
+        .accuracy()
+        .args(&["--quiet"])
         .after_commands("ulimit -f 64")
         .run()
         .expect(3);
@@ -163,7 +164,8 @@ fn a_terminal_that_is_closed_ends_the_run_unless_it_was_started_to_outlive_it() 
     running.wait().expect_failure("interrupted by SIGHUP");
 
     let outlives = LoadGen::new(&[&node.address], "server")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
+        .fabric("64x100")
+        .args(&["--quiet"])
         .short(2000, 100)
         .after_commands("trap '' HUP")
         .start();

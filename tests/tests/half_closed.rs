@@ -109,8 +109,8 @@ fn a_node_that_stops_reading_ends_the_run() {
     for scenario in ["offline", "single-stream"] {
         let outcome = LoadGen::new(&[&address.to_string()], scenario)
             .transport("quic")
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:1000x100"])
-            .args(&["--mode", "accuracy"])
+            .fabric("1000x100")
+            .accuracy()
             .run();
         assert!(outcome.time < Duration::from_secs(15), "{:?}", outcome.time);
         outcome.expect_failure("lost node half: it stopped reading a stream of samples");

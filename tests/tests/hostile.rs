@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode, process::soon};
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
 use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader, framing,
     v1::{CallHeader, CallStatus, DescribeRequest, InferRequest, InferResponse},
@@ -18,12 +18,7 @@ use netdiv_transport::{Connection, Options, Transport};
 use prost::Message as _;
 use tonic::Code;
 
-const TRANSPORTS: [Transport; 2] = [Transport::Grpc, Transport::Quic];
-
-async fn open(node: &SutNode, transport: Transport) -> Connection {
-    let options = Options { transport, ..Options::default() };
-    Connection::open(&node.address, &options).await.expect("connects")
-}
+use crate::calls::{TRANSPORTS, open, soon};
 
 fn session(name: &str) -> SessionHeader {
     SessionHeader { name: name.into(), ..SessionHeader::default() }
@@ -31,7 +26,8 @@ fn session(name: &str) -> SessionHeader {
 
 async fn assert_alive(node: &SutNode, transport: Transport) {
     let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 7, evidence: true };
-    let answer = soon(open(node, transport).await.describe(request)).await.expect("it runs");
+    let answer = soon(open(&node.address, transport).await.describe(request)).await;
+    let answer = answer.expect("it runs");
     assert_eq!(answer.nonce, 7);
 }
 
@@ -40,7 +36,7 @@ async fn streams_that_are_no_messages() {
     let node = SutNode::start("a", &["--engine", "none", "--max-payload-bytes", "1000"]);
     let good = framing::encode(&InferRequest { id: 1, ..InferRequest::default() });
     for transport in TRANSPORTS {
-        let connection = open(&node, transport).await;
+        let connection = open(&node.address, transport).await;
         for (bytes, code, words) in [
             (
                 &[0, 0xff, 0xff, 0xff, 0xff][..],
@@ -118,22 +114,22 @@ async fn a_client_that_does_not_read_its_responses_delays_no_other() {
             soon(connection.infer(&session("greedy"), tokio_stream::iter(requests))).await;
         for scenario in ["offline", "server"] {
             let run = LoadGen::new(&[&node.address], scenario)
-                .transport(if transport == Transport::Quic { "quic" } else { "grpc" })
-                .args(&["--benchmark", "fabric", "--dataset", "synthetic:500x64"])
-                .args(&["--mode", "accuracy", "--setting", "server_target_qps=1000"]);
+                .transport(&transport.to_string())
+                .fabric("500x64")
+                .accuracy()
+                .set("server_target_qps=1000");
             tokio::task::spawn_blocking(|| run.run().expect(0)).await.expect("a good run");
         }
         drop(never_read);
     }
-    node.signal("-TERM");
-    assert_eq!(node.wait().0, Some(0));
+    assert_eq!(node.stop().0, Some(0));
 }
 
 #[tokio::test]
 async fn long_messages_that_never_come_take_no_more_memory_than_is_allowed() {
     let node = SutNode::echo("a", &["--max-in-flight-bytes", "1000000"]);
     for transport in TRANSPORTS {
-        let connection = open(&node, transport).await;
+        let connection = open(&node.address, transport).await;
         // The first call authenticates the client: an unauthenticated peer has only eight streams
         // over QUIC.
         soon(connection.describe(DescribeRequest::default())).await.expect("an answer");
@@ -221,7 +217,8 @@ fn a_node_whose_replies_are_no_messages_ends_the_run() {
         ..Behaviour::good("fake")
     });
     LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:2x64", "--mode", "accuracy"])
+        .fabric("2x64")
+        .accuracy()
         .run()
         .expect_failure("message too large");
 }

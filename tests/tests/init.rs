@@ -1,51 +1,44 @@
 //! `loadgen-node init`: the programs read its files, for every benchmark, round and scenario.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, path::Path};
 
 use e2e::{
-    FakeEngine, SutNode, fake_engine::MODEL, npy, ports::free_address, process::program,
+    FakeEngine, Folder, SutNode,
+    fake_engine::MODEL,
+    npy,
+    ports::free_address,
+    process::{Ended, command},
     round::table_of_v5_0,
 };
 use loadgen_node::RunArgs;
 use netdiv_node_common::process::read_settings;
 use netdiv_rules::{book::Table, submission, user_conf};
 use serde_json::Value;
-use tempfile::TempDir;
 
 const FILES: [&str; 4] = ["run.toml", "node.toml", "user.conf", "submission.toml"];
 
-fn loadgen_node(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(program("loadgen-node"));
+fn loadgen_node(folder: &Path, args: &[&str]) -> Ended {
+    let mut command = command("loadgen-node");
     // ResNet50 left the suite after v5.0.
-    command.args(args).current_dir(folder).env_remove("RUST_LOG");
-    command.env("NETDIV_BENCHMARKS", table_of_v5_0()).output().expect("loadgen-node starts")
+    command.env("NETDIV_BENCHMARKS", table_of_v5_0());
+    Ended::of(command.args(args).current_dir(folder))
 }
 
-fn sut_node(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(program("sut-node"));
-    command.args(args).current_dir(folder).env_remove("RUST_LOG");
-    command.output().expect("sut-node starts")
+fn sut_node(folder: &Path, args: &[&str]) -> Ended {
+    Ended::of(command("sut-node").args(args).current_dir(folder))
 }
 
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
-}
-
-fn init(folder: &Path, args: &[&str]) -> Output {
+fn init(folder: &Path, args: &[&str]) -> Ended {
     loadgen_node(folder, &[&["init"], args].concat())
 }
 
 #[test]
 fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = |name: &str| folder.path().join(name);
+    let folder = Folder::create();
+    let at = |name: &str| folder.root().join(name);
     // Certificates of the printed commands, created once for all benchmarks.
     let hosts = ["certificates", "--hosts", "rack1,rack2"];
-    assert!(loadgen_node(folder.path(), &hosts).status.success());
+    loadgen_node(folder.root(), &hosts).expect(0);
     let table = Table::builtin().expect("the table");
     let mut tried = 0;
     for benchmark in table.benchmarks.iter().filter(|one| one.cannot_run.is_none()) {
@@ -53,15 +46,15 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
             for scenario in &benchmark.scenarios {
                 let (round, word) = (round.to_string(), scenario.to_string());
                 let args = ["--round", &round, "--scenario", &word, "--nodes", "rack[1-2]"];
-                let output = init(
-                    folder.path(),
+                init(
+                    folder.root(),
                     &[&[benchmark.name.as_str()], &args[..], &["--output", "."]].concat(),
-                );
-                assert!(output.status.success(), "{}", words(&output));
+                )
+                .expect(0);
                 ["run.toml", "node.toml"].iter().for_each(|name| fill(&at(name), "done"));
                 fill(&at("user.conf"), "7");
                 let read = ["run", "--config", "run.toml", "--print-config"];
-                let said = words(&loadgen_node(folder.path(), &read));
+                let said = loadgen_node(folder.root(), &read).said();
                 // The table's v5.0 has the seeds of the program's LoadGen.
                 let expected = if round == "v5.0" { "done" } else { "make LOADGEN=" };
                 assert!(said.contains(expected), "{} {args:?}: {said}", benchmark.name);
@@ -110,16 +103,15 @@ fn whole<E: std::fmt::Debug>(whole: &Path, file: &Path, read: impl Fn(&Path) -> 
 
 /// Creates the files for these nodes, at a rate at which a test is short. Returns the folder and
 /// the output.
-fn new_folder(nodes: &str) -> (TempDir, String) {
+fn new_folder(nodes: &str) -> (Folder, String) {
     new_folder_with(nodes, &["--rate", "2000"])
 }
 
-fn new_folder_with(nodes: &str, options: &[&str]) -> (TempDir, String) {
-    let folder = tempfile::tempdir().expect("a folder");
+fn new_folder_with(nodes: &str, options: &[&str]) -> (Folder, String) {
+    let folder = Folder::create();
     let args = ["resnet50", "--scenario", "server", "--nodes", nodes];
-    let output = init(folder.path(), &[&args, options].concat());
-    assert!(output.status.success(), "{}", words(&output));
-    (folder, String::from_utf8_lossy(&output.stdout).into_owned())
+    let steps = init(folder.root(), &[&args, options].concat()).expect(0).stdout;
+    (folder, steps)
 }
 
 /// Writes two samples of resnet50 and their labels.
@@ -132,7 +124,7 @@ fn write_images_and_labels(folder: &Path) {
 #[test]
 fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
     let (folder, _) = new_folder("127.0.0.1:50051");
-    let own = folder.path().join("resnet50");
+    let own = folder.root().join("resnet50");
     let line = |file: &str, key: &str| {
         let text = fs::read_to_string(own.join(file)).expect("a file");
         let line = text.lines().position(|line| line.starts_with(&format!("{key} = \"TODO")));
@@ -140,28 +132,20 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
     };
     let model = format!("node.toml, {}The model", line("node.toml", "model"));
     for command in [&[][..], &["doctor"], &["bench", "--dataset", "digits"]] {
-        let output = sut_node(&own, &[command, &["--config", "node.toml"]].concat());
-        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
-        assert!(words(&output).contains(&model), "{model}: {}", words(&output));
+        sut_node(&own, &[command, &["--config", "node.toml"]].concat()).expect_text(2, &model);
     }
     let data = ["dataset", "labels"].map(|key| format!("run.toml, {}", line("run.toml", key)));
     for command in [&["run", "--rehearsal"][..], &["probe"], &["doctor"]] {
         let output = loadgen_node(&own, &[command, &["--config", "run.toml"]].concat());
-        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
-        for named in &data {
-            assert!(words(&output).contains(named), "{named}: {}", words(&output));
-        }
+        data.iter().fold(output, |output, named| output.expect_text(2, named));
     }
     // A setting on the command line replaces the line in the file.
     write_images_and_labels(&own);
     let given =
         ["--dataset", "dataset.npy", "--labels", "labels.npy", "--performance-samples", "2"];
     let print = ["run", "--rehearsal", "--print-config", "--config", "run.toml"];
-    let output = loadgen_node(&own, &[&print[..], &given].concat());
-    assert!(output.status.success(), "{}", words(&output));
-    let output = loadgen_node(&own, &["submission"]);
-    let text = words(&output);
-    assert_eq!(output.status.code(), Some(2), "{text}");
+    loadgen_node(&own, &[&print[..], &given].concat()).expect(0);
+    let text = loadgen_node(&own, &["submission"]).expect(2).said();
     let (submitter, cooling) =
         (line("submission.toml", "submitter"), line("submission.toml", "cooling"));
     for named in [
@@ -187,9 +171,9 @@ fn a_missing_rate_is_not_invented() {
         let plan = format!("loadgen-node plan resnet50 --scenario {scenario} --rate RATE    # ");
         assert!(steps.contains(&plan), "{plan}: {steps}");
     }
-    let own = folder.path().join("resnet50");
+    let own = folder.root().join("resnet50");
     let todo = "target_qps is still TODO: write the queries per second that your nodes sustain";
-    let text = words(&loadgen_node(&own, &["run", "--config", "run.toml"]));
+    let text = loadgen_node(&own, &["run", "--config", "run.toml"]).said();
     for part in ["dataset is still TODO", "labels is still TODO", todo] {
         assert!(text.contains(part), "all at once: {part}: {text}");
     }
@@ -203,9 +187,8 @@ fn a_missing_rate_is_not_invented() {
     ];
     let args = args.concat();
     for (command, code) in [(&["run", "--rehearsal"][..], 2), (&["doctor"], 1)] {
-        let output = loadgen_node(&own, &[command, &args].concat());
-        assert_eq!(output.status.code(), Some(code), "{}", words(&output));
-        let text = words(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = loadgen_node(&own, &[command, &args].concat()).expect(code).said();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("user.conf, line ") && text.contains(todo), "{text}");
     }
 }
@@ -214,7 +197,7 @@ fn a_missing_rate_is_not_invented() {
 #[test]
 fn every_command_takes_run_toml_from_any_folder() {
     let (own, _) = new_folder("127.0.0.1:50051");
-    let folder = own.path().canonicalize().expect("a folder");
+    let folder = own.root().canonicalize().expect("a folder");
     let own = folder.join("resnet50");
     let text = fs::read_to_string(own.join("run.toml")).expect("a file");
     let small = text.replace("TODO-", "").replace("samples = 1024", "samples = 2");
@@ -222,9 +205,7 @@ fn every_command_takes_run_toml_from_any_folder() {
     write_images_and_labels(&own);
     fs::create_dir(folder.join("elsewhere")).expect("a writable path");
     let print = |folder: &Path, command: &str, config: &str| {
-        let output = loadgen_node(folder, &[command, "--config", config, "--print-config"]);
-        assert!(output.status.success(), "{command}: {}", words(&output));
-        String::from_utf8(output.stdout).expect("text")
+        loadgen_node(folder, &[command, "--config", config, "--print-config"]).expect(0).stdout
     };
     let set = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -246,14 +227,13 @@ fn every_command_takes_run_toml_from_any_folder() {
     // A file in the current folder is another one.
     fs::remove_file(own.join("dataset.npy")).expect("a writable path");
     fs::write(folder.join("dataset.npy"), "").expect("a writable path");
-    let output = loadgen_node(&folder, &["run", "--config", "resnet50/run.toml"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(words(&output).contains("resnet50/dataset.npy"), "{}", words(&output));
+    loadgen_node(&folder, &["run", "--config", "resnet50/run.toml"])
+        .expect_text(2, "resnet50/dataset.npy");
     fs::write(own.join("node.toml"), "name = 'a'\nmodel = 'digits'\nready_file = 'ready.json'\n")
         .expect("a writable path");
     let output = sut_node(&folder, &["--config", "resnet50/node.toml", "--print-config"]);
     for line in ["model = \"digits\"", &format!("ready_file = \"{}/ready.json\"", own.display())] {
-        assert!(words(&output).contains(line), "{line}: {}", words(&output));
+        assert!(output.said().contains(line), "{line}: {}", output.said());
     }
 }
 
@@ -262,14 +242,12 @@ fn nothing_is_written_over_what_is_there() {
     let (folder, _) = new_folder("127.0.0.1:50051");
     let args = ["resnet50", "--scenario", "server", "--nodes", "127.0.0.1:50051"];
     for name in FILES {
-        let own = folder.path().join("resnet50");
+        let own = folder.root().join("resnet50");
         FILES.iter().filter(|other| **other != name).for_each(|other| {
             let _ = fs::remove_file(own.join(other));
         });
         fs::write(own.join(name), "mine").expect("a writable folder");
-        let output = init(folder.path(), &args);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(words(&output).contains(&format!("{name} exists already")), "{}", words(&output));
+        init(folder.root(), &args).expect_text(2, &format!("{name} exists already"));
         assert_eq!(fs::read_to_string(own.join(name)).expect("a file"), "mine");
         assert_eq!(own.read_dir().expect("a folder").count(), 1, "no other file is written");
         fs::remove_file(own.join(name)).expect("a writable file");
@@ -280,23 +258,21 @@ fn nothing_is_written_over_what_is_there() {
 fn a_file_that_cannot_be_written_leaves_none() {
     let (folder, _) = new_folder("127.0.0.1:50051");
     let args = ["resnet50", "--scenario", "server", "--nodes", "127.0.0.1:50051"];
-    let own = folder.path().join("resnet50");
+    let own = folder.root().join("resnet50");
     let last = FILES[FILES.len() - 1];
     FILES.iter().for_each(|name| fs::remove_file(own.join(name)).expect("a writable file"));
     // A file is written under a temporary name first.
     let obstacle = own.join(format!("{last}.part"));
     fs::create_dir(&obstacle).expect("a writable folder");
-    let output = init(folder.path(), &args);
-    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
-    assert!(words(&output).contains(last), "{}", words(&output));
+    init(folder.root(), &args).expect_text(3, last);
     assert_eq!(own.read_dir().expect("a folder").count(), 1, "only the obstacle is left");
     fs::remove_dir(obstacle).expect("a writable path");
-    assert_eq!(init(folder.path(), &args).status.code(), Some(0));
+    init(folder.root(), &args).expect(0);
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let server = ["--scenario", "server", "--nodes", "127.0.0.1:1"];
     for (args, want) in [
         (&["resnet51"][..], "there is no benchmark resnet51 (did you mean resnet50?)"),
@@ -310,22 +286,19 @@ fn what_cannot_be_is_refused() {
         (&["resnet50", "--rate", "0"], "--rate 0: must be from 0.000001 to 100000000"),
         (&["resnet50", "--nodes", "n[1"], "a bracket is opened and not closed"),
     ] {
-        let output = init(folder.path(), &[args, &server[..]].concat());
-        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
-        assert!(words(&output).contains(want), "{want}: {}", words(&output));
+        init(folder.root(), &[args, &server[..]].concat()).expect_text(2, want);
     }
-    assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
+    assert_eq!(folder.root().read_dir().expect("a folder").count(), 0);
 }
 
 #[test]
 fn node_toml_suits_its_engine() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     for engine in ["torch", "onnx", "decoder", "openai", "kserve", "python"] {
         let args = ["llama2-70b-99", "--scenario", "server", "--nodes", "127.0.0.1:1"];
-        let output =
-            init(folder.path(), &[&args[..], &["--engine", engine, "--output", engine]].concat());
-        assert!(output.status.success(), "{}", words(&output));
-        let file = folder.path().join(engine).join("node.toml");
+        let args = [&args[..], &["--engine", engine, "--output", engine]].concat();
+        init(folder.root(), &args).expect(0);
+        let file = folder.root().join(engine).join("node.toml");
         if engine == "openai" {
             starts_once_it_is_filled(&file);
         }
@@ -336,10 +309,8 @@ fn node_toml_suits_its_engine() {
         assert_eq!(args.shared.servers.url.is_some(), ["openai", "kserve"].contains(&engine));
         // Each key applies to the engine; only the model is missing.
         let args = ["--config", "node.toml", "--print-config"];
-        let output = sut_node(&folder.path().join(engine), &args);
-        assert_eq!(output.status.code(), Some(2), "{engine}: {}", words(&output));
-        assert!(!words(&output).contains("belongs to the engine"), "{engine}: {}", words(&output));
-        assert!(words(&output).contains("done-"), "{engine}: {}", words(&output));
+        let text = sut_node(&folder.root().join(engine), &args).expect_text(2, "done-").said();
+        assert!(!text.contains("belongs to the engine"), "{engine}: {text}");
     }
 }
 
@@ -367,12 +338,10 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
         if benchmark.rounds.is_empty() {
             continue;
         }
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create();
         let scenario = benchmark.scenarios[0].to_string();
         let args = [benchmark.name.as_str(), "--scenario", &scenario, "--nodes", "rack[1-2]"];
-        let output = init(folder.path(), &args);
-        let steps = words(&output);
-        assert!(output.status.success(), "{steps}");
+        let steps = init(folder.root(), &args).expect(0).said();
         let commands = steps.lines().filter(|line| !line.starts_with('#'));
         let commands = commands.filter_map(|line| line.split("    #").next());
         let capitals = commands.flat_map(|line| line.split(|c: char| !c.is_ascii_uppercase()));
@@ -382,7 +351,7 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
         let (_, set) = steps.split_once("deploy/data/prepare ").expect("a data set");
         let listed = format!("`{}`", set.split(' ').next().unwrap_or_default());
         assert!(prepared.contains(&listed), "{listed}");
-        let node = fs::read_to_string(folder.path().join(&benchmark.name).join("node.toml"));
+        let node = fs::read_to_string(folder.root().join(&benchmark.name).join("node.toml"));
         let is_served = benchmark.tokens().is_some() && !benchmark.name.starts_with("gptj");
         let engine = if is_served { "openai" } else { "torch" };
         assert!(node.expect("a file").contains(&format!("engine = \"{engine}\"\n")), "{steps}");
@@ -401,12 +370,11 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
 #[test]
 fn the_demo_s_benchmarks_are_for_practice() {
     for (benchmark, scenario) in [("digits", "offline"), ("sorting", "server")] {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create();
         let nodes = free_address();
-        let output = init(folder.path(), &[benchmark, "--scenario", scenario, "--nodes", &nodes]);
-        assert!(output.status.success(), "{}", words(&output));
-        let steps = String::from_utf8(output.stdout).expect("text");
-        let own = folder.path().join(benchmark);
+        let args = [benchmark, "--scenario", scenario, "--nodes", &nodes];
+        let steps = init(folder.root(), &args).expect(0).stdout;
+        let own = folder.root().join(benchmark);
         let _node = SutNode::try_start_in(&own, &nodes, &["--config", "node.toml", "--name", "a"])
             .unwrap_or_else(|log| panic!("{log}"));
         for command in steps.lines().filter(|line| line.starts_with("loadgen-node ")) {
@@ -420,22 +388,17 @@ fn the_demo_s_benchmarks_are_for_practice() {
             let output = loadgen_node(&own, &args);
             // Short runs on a busy machine may be INVALID, and `check` finds that it is practice.
             let allowed = if args[0] == "probe" || args[0] == "report" { 0 } else { 1 };
-            assert!(
-                output.status.code().is_some_and(|code| code <= allowed),
-                "{command}: {}",
-                words(&output)
-            );
+            assert!(output.code.is_some_and(|code| code <= allowed), "{command}: {output:#?}");
         }
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     for (args, want) in [
         (&["--nodes", "127.0.0.1:1", "--rate", "5"][..], "leave --rate out"),
         (&["--nodes", "127.0.0.1:1", "--division", "closed"], "leave --division out"),
         (&["--nodes", "rack1"], "is for practice on this machine"),
     ] {
-        let output = init(folder.path(), &[&["digits", "--scenario", "server"], args].concat());
-        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
-        assert!(words(&output).contains(want), "{want}: {}", words(&output));
+        init(folder.root(), &[&["digits", "--scenario", "server"], args].concat())
+            .expect_text(2, want);
     }
 }
 
@@ -458,7 +421,7 @@ const NOT_RUN: [(&str, &str); 10] = [
 #[test]
 fn the_printed_commands_work_once_the_files_are_whole() {
     let (folder, steps) = new_folder("127.0.0.1:50051");
-    let own = folder.path().join("resnet50");
+    let own = folder.root().join("resnet50");
     let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
     let far = SutNode::start("far", &["--engine", "none"]);
     let file = |name: &str, changes: &[(&str, &str)]| {
@@ -508,8 +471,7 @@ fn the_printed_commands_work_once_the_files_are_whole() {
         };
         // `init` prints shell commands: `loadgen-node` is on the path of such a shell.
         let args: Vec<_> = command.split(' ').skip(1).chain(more.iter().copied()).collect();
-        let output = loadgen_node(&own, &args);
-        assert!(output.status.success(), "{args:?}: {}", words(&output));
+        loadgen_node(&own, &args).expect(0);
     }
     assert!(own.join("fabric/fabric.json").exists());
     // LoadGen's own reader accepted the file and applied its values.
@@ -543,18 +505,18 @@ fn nodes_on_other_machines_get_certificates() {
     assert!(!steps.contains("loopback"), "{steps}");
     // The program's LoadGen has one round; for another round the steps name the build.
     assert!(!steps.contains("make LOADGEN="), "{steps}");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let args = ["--round", "v5.1", "--scenario", "server", "--nodes", "a", "--nodes-port", "7"];
-    let output = init(folder.path(), &[&["llama3.1-8b-interactive"], &args[..]].concat());
+    let steps = init(folder.root(), &[&["llama3.1-8b-interactive"], &args[..]].concat()).said();
     for part in [
         "`make LOADGEN=5.1.1`",
         "mlcommons/inference at v5.1.1.",
         "loadgen-node accuracy runs/server/accuracy --reference INFERENCE -- --model-name CHECKPOINT --dataset-file FILE\n",
         "python3 submission_checker.py --input",
     ] {
-        assert!(words(&output).contains(part), "{part}: {}", words(&output));
+        assert!(steps.contains(part), "{part}: {steps}");
     }
-    let run = fs::read_to_string(folder.path().join("llama3.1-8b-interactive/run.toml"));
+    let run = fs::read_to_string(folder.root().join("llama3.1-8b-interactive/run.toml"));
     assert!(run.expect("a file").contains("\nnodes_port = 7\n"));
     let (_folder, steps) = new_folder("[::1]:50051");
     assert!(!steps.contains("certificates"), "{steps}");
@@ -564,12 +526,11 @@ fn nodes_on_other_machines_get_certificates() {
 
 #[test]
 fn a_file_of_nodes_is_named_from_the_root() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path().canonicalize().expect("a folder");
-    fs::write(folder.join("nodes"), "127.0.0.1").expect("a writable path");
-    let args = ["--scenario", "server", "--nodes", "@nodes"];
-    let output = init(&folder, &[&["resnet50"], &args[..]].concat());
-    assert!(output.status.success(), "{}", words(&output));
-    let run = fs::read_to_string(folder.join("resnet50/run.toml")).expect("a file");
+    let own = Folder::create();
+    let folder = own.root().canonicalize().expect("a folder");
+    own.write("nodes", "127.0.0.1");
+    let args = ["resnet50", "--scenario", "server", "--nodes", "@nodes"];
+    init(&folder, &args).expect(0);
+    let run = own.read("resnet50/run.toml");
     assert!(run.contains(&format!("nodes = [\"@{}/nodes\"]", folder.display())), "{run}");
 }

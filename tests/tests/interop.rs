@@ -9,7 +9,6 @@ use std::{
 };
 
 use e2e::{LoadGen, SutNode, process::built_file};
-use loadgen_node::official_log::read_responses;
 use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
 
@@ -58,16 +57,17 @@ fn a_python_client_talks_to_a_node() {
 #[test]
 fn a_python_server_serves_a_run() {
     let server = PythonServer::start();
-    for (dataset, streams) in [("synthetic:50x200000", "1"), ("synthetic:2000x64", "3")] {
+    for (samples, streams) in [("50x200000", "1"), ("2000x64", "3")] {
         let outcome = LoadGen::new(&[&server.address], "offline")
             .transport("grpc")
-            .args(&["--benchmark", "fabric", "--dataset", dataset])
-            .args(&["--mode", "accuracy", "--streams", streams])
+            .fabric(samples)
+            .accuracy()
+            .args(&["--streams", streams])
             .run()
             .expect(0);
-        let data = dataset::open(dataset).expect("a data set");
-        let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
-        assert_eq!(responses.len(), data.sample_count(), "{dataset}");
+        let data = dataset::open(&format!("synthetic:{samples}")).expect("a data set");
+        let responses = outcome.responses();
+        assert_eq!(responses.len(), data.sample_count(), "{samples}");
         for response in responses {
             let sample = data.read(response.qsl_idx).expect("a sample");
             let sample = sample.into_payload(&InputLayout::default());

@@ -4,9 +4,9 @@
 use std::{path::Path, process::Command};
 
 use e2e::{
-    Behaviour, FakeEngine, FakeNode, SutNode,
+    Behaviour, FakeEngine, FakeNode, Folder, SutNode,
     fake_engine::{EngineFault, EngineFaultKind, FaultPoint, MODEL, PROBE},
-    process::{program, transport},
+    process::{Ended, loadgen_node, transport},
     round::own_round,
 };
 use netdiv_contract::{
@@ -37,38 +37,32 @@ const ENGINE: [&str; 10] = [
 const PRINTED: &str = "\nResults\n\n{'rouge1': np.float64(44.5), 'rouge2': np.float64(22.1), 'rougeL': np.float64(28.7), 'gen_len': \
                        np.int64(1), 'tokens_per_sample': MEAN}\n";
 
-fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(program("loadgen-node")).args(args).env_remove("RUST_LOG").output();
-    let output = output.expect("loadgen-node starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
 /// A folder for the runs of llama2-70b-99.9.
-struct Runs(tempfile::TempDir);
+struct Runs(Folder);
 
 impl Runs {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("user.conf"), USER_CONF).expect("writes");
+        let folder = Folder::create();
+        folder.write("user.conf", USER_CONF);
+        folder.write("tiny.toml", MODEL);
         Self(folder)
     }
 
     fn path(&self, name: &str) -> String {
-        self.0.path().join(name).display().to_string()
+        self.0.path(name)
     }
 
     fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.path().join(name)).expect("a file")
+        self.0.read(name)
     }
 
     fn json(&self, name: &str) -> Value {
-        serde_json::from_str(&self.read(name)).expect("JSON")
+        self.0.json(name)
     }
 
     /// Makes a rehearsal of a scenario, in a folder with this name: it is short, and on one
     /// machine.
-    fn run(&self, nodes: &str, scenario: &str, name: &str, args: &[&str]) -> (Option<i32>, String) {
+    fn run(&self, nodes: &str, scenario: &str, name: &str, args: &[&str]) -> Ended {
         let (output, user_conf) =
             (self.path(&format!("{scenario}/{name}")), self.path("user.conf"));
         let common = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
@@ -77,21 +71,20 @@ impl Runs {
         let samples = ["--performance-samples", "1100", "--user-conf", &user_conf];
         let places = ["--nodes", nodes, "--scenario", scenario, "--output", &output];
         let all = [&common[..], &benchmark, &samples, &places, args].concat();
-        let (code, stdout, stderr) = loadgen_node(&all);
-        assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
-        (code, stdout)
+        let ended = loadgen_node(&all);
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+        ended
     }
 
     /// Runs and verifies the compliance test over these nodes.
-    fn audit(&self, nodes: &str, scenario: &str) -> (Option<i32>, String) {
+    fn audit(&self, nodes: &str, scenario: &str) -> Ended {
         let folder = |name: &str| self.path(&format!("{scenario}/{name}"));
         let runs = [folder("performance"), folder("accuracy"), folder("compliance")];
         let names = ["--performance", "--accuracy", "--output"];
         let pairs = names.iter().zip(&runs).flat_map(|(name, run)| [*name, run]);
         let args: Vec<_> =
             ["audit"].into_iter().chain(pairs).chain(["--", "--nodes", nodes]).collect();
-        let (code, stdout, stderr) = loadgen_node(&args);
-        (code, format!("{stdout}\n{stderr}"))
+        loadgen_node(&args)
     }
 
     /// Returns the entries of TEST06's accuracy log.
@@ -117,9 +110,8 @@ const SHORT: [&str; 4] = ["--setting", "min_duration_ms=1500", "--setting", "min
 
 /// Runs `check`. Returns rule and text of each failed finding, and the whole report.
 fn check(folder: &str) -> (Vec<(String, String)>, Value) {
-    let (code, text, stderr) = loadgen_node(&["check", folder, "--json"]);
-    assert_eq!(code, Some(1), "one machine is not a network:\n{text}\n{stderr}");
-    let report: Value = serde_json::from_str(&text).expect("JSON");
+    // One machine is not a network.
+    let report = loadgen_node(&["check", folder, "--json"]).expect(1).json();
     let findings = report["judgements"][0]["findings"].as_array().expect("findings");
     let broken = findings.iter().filter(|finding| finding["outcome"] == "fail");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -133,14 +125,12 @@ fn from_runs_of_a_language_model_to_a_submission() {
     let runs = Runs::new();
     for scenario in ["offline", "server"] {
         runs.run(&nodes, scenario, "performance", &SHORT);
-        let (_, said) = runs.run(&nodes, scenario, "accuracy", &ACCURACY);
+        let said = runs.run(&nodes, scenario, "accuracy", &ACCURACY).stdout;
         let folder = runs.path(&format!("{scenario}/accuracy"));
         let next = format!("loadgen-node accuracy {folder} --reference INFERENCE -- --");
         assert!(said.contains(&next) && !said.contains("python3 "), "{said}");
         runs.run(&nodes, scenario, "digests", &[&SHORT[..], &["--digests"]].concat());
-        let (code, text) = runs.audit(&nodes, scenario);
-        assert_eq!(code, Some(0), "{text}");
-        assert!(text.contains("TEST06: pass"), "{text}");
+        let text = runs.audit(&nodes, scenario).expect_text(0, "TEST06: pass").said();
         let says_why = text.contains("LoadGen calls this run INVALID, as it does every TEST06");
         assert_eq!(says_why, scenario == "server", "{text}");
         let (broken, _) = check(&runs.path(&format!("{scenario}/compliance/TEST06")));
@@ -158,7 +148,7 @@ fn from_runs_of_a_language_model_to_a_submission() {
             )
         );
         let printed = PRINTED.replace("MEAN", &format!("{:.1}", runs.mean(scenario)));
-        std::fs::write(runs.path(&format!("{scenario}/accuracy.txt")), printed).expect("writes");
+        runs.0.write(&format!("{scenario}/accuracy.txt"), printed);
         let result = runs.json(&format!("{scenario}/accuracy/result.json"));
         let script = result["official_accuracy"].as_str().expect("a command");
         assert!(
@@ -179,12 +169,10 @@ fn from_runs_of_a_language_model_to_a_submission() {
     // Evidence never contains the driver of a loopback interface.
     let stack = ["loadgen", "sut"].map(|end| format!("net_software_stack_{end} = \"Linux TCP\"\n"));
     let settings = settings.replace("[system]\n", &format!("[system]\n{}", stack.concat()));
-    std::fs::write(runs.path("submission.toml"), settings).expect("writes");
-    std::fs::write(runs.path("calibration.md"), "Nothing was calibrated.\n").expect("writes");
-    let (settings, tree) = (runs.path("submission.toml"), runs.path("tree"));
+    runs.0.write("calibration.md", "Nothing was calibrated.\n");
+    let (settings, tree) = (runs.0.write("submission.toml", settings), runs.path("tree"));
     let args = ["submission", "--settings", &settings, "--output", &tree, "--rehearsal"];
-    let (code, stdout, stderr) = loadgen_node(&args);
-    assert_eq!(code, Some(0), "{stdout}\n{stderr}");
+    loadgen_node(&args).expect(0);
     keep(&tree);
     let missing = crate::stated::unclassified(Path::new(&tree)).expect("a tree");
     assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
@@ -260,9 +248,8 @@ fn answers_that_end_twice_fail_test06() {
     let liars = [liar(), liar(), liar()];
     runs.run(&liars[0].address, "server", "performance", &SHORT);
     runs.run(&liars[1].address, "server", "accuracy", &ACCURACY);
-    let (code, text) = runs.audit(&liars[2].address, "server");
-    assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("100 of 100 responses end with the token 2 twice"), "{text}");
+    runs.audit(&liars[2].address, "server")
+        .expect_text(1, "100 of 100 responses end with the token 2 twice");
     let verified = runs.read("server/compliance/TEST06/verify_accuracy.txt");
     assert!(
         verified.starts_with(
@@ -277,9 +264,9 @@ fn answers_that_end_twice_fail_test06() {
 fn answers_of_one_token_are_a_finding_by_name() {
     let node = SutNode::start("a", &["--engine", "tokens", "--tokens-output", "1-9"]);
     let runs = Runs::new();
-    let (code, stdout) = runs.run(&node.address, "server", "performance", &SHORT);
-    assert_eq!(code, Some(1), "LoadGen logs an error: {stdout}");
-    assert!(stdout.contains("answers have one token"), "{stdout}");
+    // LoadGen logs an error.
+    runs.run(&node.address, "server", "performance", &SHORT)
+        .expect_text(1, "answers have one token");
     let result = runs.json("server/performance/result.json");
     let findings = result["findings"].as_array().expect("a list");
     assert!(findings.iter().any(|finding| finding["rule"] == "N33"), "{findings:#?}");
@@ -292,13 +279,12 @@ fn answers_of_one_token_are_a_finding_by_name() {
 #[test]
 fn servers_behind_a_node_have_equal_shares() {
     let (engines, runs) = ([(); 4].map(|()| FakeEngine::start(None)), Runs::new());
-    std::fs::write(runs.path("tiny.toml"), MODEL).expect("a writable folder");
     let (urls, model) =
         (engines.each_ref().map(|engine| engine.url.as_str()), runs.path("tiny.toml"));
     let args = ["--engine", "openai", "--url", &urls.join(","), "--model", &model];
     for (scenario, most) in [("server", "64"), ("offline", "3")] {
         let node = SutNode::start("a", &[&args[..], &["--max-batch", most]].concat());
-        let (_, stdout) = runs.run(&node.address, scenario, "shares", &SHORT);
+        let stdout = runs.run(&node.address, scenario, "shares", &SHORT).stdout;
         let result = runs.json(&format!("{scenario}/shares/result.json"));
         let servers = &result["nodes"][0]["servers"];
         let shares = urls.map(|url| servers[url].as_u64().expect("a count"));
@@ -311,9 +297,8 @@ fn servers_behind_a_node_have_equal_shares() {
 
 #[test]
 fn more_samples_in_flight_than_connections_are_refused_at_the_start() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let model = folder.path().join("tiny.toml").display().to_string();
-    std::fs::write(&model, MODEL).expect("a writable folder");
+    let folder = Folder::create();
+    let model = folder.write("tiny.toml", MODEL);
     let args = ["--engine", "openai", "--url", "http://127.0.0.1:9", "--model", &model];
     for (instances, in_flight) in [("1", "65536"), ("2", "131072")] {
         let most = ["--max-batch", "65536", "--instances", instances];
@@ -330,10 +315,9 @@ fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
     let requests = PROBE + 10..PROBE + 12;
     let mishap = EngineFault { requests, after: FaultPoint::End, wrong: EngineFaultKind::Cached };
     let (engine, runs) = (FakeEngine::start(Some(mishap)), Runs::new());
-    std::fs::write(runs.path("tiny.toml"), MODEL).expect("a writable folder");
     let (url, model) = (engine.url.as_str(), runs.path("tiny.toml"));
     let node = SutNode::start("a", &["--engine", "openai", "--url", url, "--model", &model]);
-    let (_, stdout) = runs.run(&node.address, "offline", "accuracy", &ACCURACY);
+    let stdout = runs.run(&node.address, "offline", "accuracy", &ACCURACY).stdout;
     assert!(stdout.contains("2 prompt tokens were not computed"), "{stdout}");
     let result = runs.json("offline/accuracy/result.json");
     assert_eq!(result["nodes"][0]["cached_prompt_tokens"], 2, "{result:#}");
@@ -354,27 +338,24 @@ fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
 fn server_runs_of_the_language_models_of_the_round_are_valid() {
     let engine = [&ENGINE[..3], &["20ms"], &ENGINE[4..8], &["--max-batch", "64"]].concat();
     let node = SutNode::start("a", &engine);
-    let folder = tempfile::tempdir().expect("a folder");
-    let user_conf = folder.path().join("user.conf");
+    let folder = Folder::create();
     for (benchmark, model) in [
         ("llama2-70b-99.9", "llama2-70b"),
         ("llama3.1-8b", "llama3_1-8b"),
         ("deepseek-r1", "deepseek-r1"),
     ] {
-        std::fs::write(&user_conf, format!("{model}.Server.target_qps = 400\n")).expect("writes");
-        let output = folder.path().join(benchmark).display().to_string();
-        let (user_conf, nodes) = (user_conf.display().to_string(), &node.address);
+        let rate = format!("{model}.Server.target_qps = 400\n");
+        let (user_conf, output) = (folder.write("user.conf", rate), folder.path(benchmark));
+        let nodes = &node.address;
         let options = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
         let samples = ["--dataset", "synthetic-ids:700x4-64", "--performance-samples", "700"];
         let places = ["--nodes", nodes, "--output", &output, "--user-conf", &user_conf];
         let run = ["--benchmark", benchmark, "--scenario", "server"];
         let args = [&options[..], &samples, &places, &run, &SHORT].concat();
-        let (code, stdout, stderr) = loadgen_node(&args);
-        assert_eq!(code, Some(0), "{benchmark}: {stdout}\n{stderr}");
+        let stdout = loadgen_node(&args).expect(0).stdout;
         assert!(stdout.starts_with(&format!("{benchmark} server performance: VALID")), "{stdout}");
         assert!(stdout.contains("tokens per prompt"), "{stdout}");
-        let result = std::fs::read_to_string(format!("{output}/result.json")).expect("a record");
-        let result: Value = serde_json::from_str(&result).expect("JSON");
+        let result = folder.json(&format!("{benchmark}/result.json"));
         assert!((4.0..=64.0).contains(&result["prompt_tokens"]["mean"].as_f64().expect("a mean")));
     }
 }

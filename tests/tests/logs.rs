@@ -1,8 +1,9 @@
 //! JSON logs of both programs, whatever their subject.
 
-use std::process::{Command, Output};
-
-use e2e::{LoadGen, SutNode, process::program};
+use e2e::{
+    LoadGen, SutNode,
+    process::{Ended, command},
+};
 use serde_json::Value;
 
 /// Parses a log, which has one JSON object per line.
@@ -28,7 +29,7 @@ fn says<'a>(level: &'a str, words: &'a str) -> impl Fn(&Value) -> bool + 'a {
 fn a_run_and_its_node_log_json_alone() {
     let mut node = SutNode::start("a", &["--log-format", "json"]);
     let node_log = node.log();
-    let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
+    let run = LoadGen::new(&[&node.address], "offline").accuracy();
     let run = run.transport("grpc").env("NETDIV_LOG_FORMAT", "json").run().expect(0);
     node.signal("-TERM");
     let (run, node) = (objects(&run.stderr), objects(&node_log.join().expect("read")));
@@ -58,15 +59,12 @@ fn a_run_that_fails_logs_json_alone() {
 fn a_start_that_fails_logs_json_alone() {
     let hostile = "a\u{1b}[2J\u{202e}\"}\n{\"level\":\"INFO\"}\u{9b}";
     let long = "ü\"".repeat(20_000);
-    let output = |program_name: &str, args: &[&str], variable: &str| {
-        let mut command = Command::new(program(program_name));
-        let output = command.args(args).env("NETDIV_LOG_FORMAT", variable).env_remove("RUST_LOG");
-        output.output().expect("it starts")
+    let ended = |program: &str, args: &[&str], format: &str| {
+        Ended::of(command(program).args(args).env("NETDIV_LOG_FORMAT", format))
     };
-    let refused = |program_name: &str, args: &[&str], variable: &str| {
-        let Output { status, stderr, .. } = output(program_name, args, variable);
-        let log = String::from_utf8(stderr).expect("text");
-        assert!(!status.success(), "{args:?}");
+    let refused = |program: &str, args: &[&str], format: &str| {
+        let Ended { code, stderr: log, .. } = ended(program, args, format);
+        assert_ne!(code, Some(0), "{args:?}");
         let objects = objects(&log);
         assert!(objects.iter().any(|object| object["level"] == "ERROR"), "{args:?}: {log}");
         assert!(!log.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{log}");
@@ -94,13 +92,10 @@ fn a_start_that_fails_logs_json_alone() {
         ("sut-node", &[], "xml"),
         ("loadgen-node", &["benchmarks"], "xml"),
     ] {
-        let Output { status, stderr, .. } = output(name, args, variable);
-        let log = String::from_utf8_lossy(&stderr);
-        assert_eq!(status.code(), Some(2), "{log}");
+        let log = ended(name, args, variable).expect(2).stderr;
         assert!(log.contains("xml") && log.contains("text") && log.contains("json"), "{log}");
     }
     // Help is not a log line.
-    let help = output("loadgen-node", &["--help"], "json");
-    assert!(help.status.success() && help.stderr.is_empty());
-    assert!(String::from_utf8_lossy(&help.stdout).contains("--log-format"));
+    let help = ended("loadgen-node", &["--help"], "json").expect_text(0, "--log-format");
+    assert_eq!(help.stderr, "");
 }

@@ -5,6 +5,7 @@
 
 mod accuracy;
 mod bad_input;
+mod calls;
 mod command_line;
 mod crowds;
 mod device;

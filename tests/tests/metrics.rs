@@ -17,35 +17,23 @@ fn series(metrics: &[Metric]) -> BTreeSet<String> {
 
 /// Creates a run in which LoadGen counts first tokens.
 fn chat(address: &str, dataset: &str) -> LoadGen {
-    LoadGen::new(&[address], "server")
-        .args(&["--benchmark", "chat", "--dataset", dataset])
-        .args(&["--setting", "use_token_latencies=true"])
-        .args(&["--setting", "server_ttft_latency=20000000000"])
-        .args(&["--setting", "server_tpot_latency=20000000000"])
+    LoadGen::new(&[address], "server").data("chat", dataset).patient()
 }
 
 #[test]
 fn nodes_emit_what_the_registry_has() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    plugin::build("counter.cc", &[], &path("libcounter.so"));
-    std::fs::write(path("toy.toml"), plugin::COUNTER).expect("a writable path");
-    std::fs::write(path("model.txt"), "counts").expect("a writable path");
+    let files = [("toy.toml", plugin::COUNTER), ("model.txt", "counts")];
+    let counter = plugin::Plugin::build("counter", &[], &files);
     let (batches, language) = (free_address(), free_address());
     let a = SutNode::echo("a", &["--metrics", &batches]);
-    let model = ["--engine", &path("libcounter.so"), "--model", &path("toy.toml")];
-    let b = SutNode::start("b", &[&model[..], &["--metrics", &language]].concat());
+    let b = counter.node("toy.toml", &["--metrics", &language]);
     let run = LoadGen::new(&[&a.address], "offline").short(100, 1000).run().result();
     let issued = run["samples"]["issued"].as_f64();
     let prompts: Vec<_> = (0..50).map(|n| vec![n + 8, 1]).collect();
     let mut ids = Vec::new();
     write_ids(&mut ids, &prompts).expect("writes to memory");
-    std::fs::write(path("prompts.ids"), ids).expect("a writable path");
-    chat(&b.address, &path("prompts.ids"))
-        .short(1, 500)
-        .args(&["--mode", "accuracy"])
-        .run()
-        .expect(0);
+    let prompts = counter.folder.write("prompts.ids", ids);
+    chat(&b.address, &prompts).short(1, 500).accuracy().run().expect(0);
 
     let (batches, language) = (scrape(&batches), scrape(&language));
     assert_eq!(Some(total(&batches, "netdiv_samples_received_total")), issued);

@@ -1,23 +1,21 @@
 //! `loadgen-node model`: the file of a language model, from a checkpoint.
 
-use std::{fs, path::Path, process::Command};
+use std::fs;
 
-use e2e::process::program;
+use e2e::{
+    Folder,
+    process::{Ended, command},
+};
 use serde_json::json;
 
-/// Runs a program in a folder. Returns the exit code, standard output and standard error.
-fn ended(folder: &Path, name: &str, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(program(name)).current_dir(folder).args(args).output();
-    let output = output.expect("it starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
+/// Runs a program in a folder.
+fn ended(folder: &Folder, name: &str, args: &[&str]) -> Ended {
+    Ended::of(command(name).current_dir(folder.root()).args(args))
 }
 
 /// Writes a checkpoint with the files that a language model has on Hugging Face.
-fn checkpoint(folder: &Path) {
-    let write = |name: &str, text: String| {
-        fs::write(folder.join(name), text).expect("a writable path");
-    };
+fn checkpoint(folder: &Folder, name: &str) {
+    let write = |file: &str, text: String| folder.write(&format!("{name}/{file}"), text);
     let config =
         json!({"vocab_size": 128_256, "eos_token_id": 1, "max_position_embeddings": 131_072});
     write("config.json", config.to_string());
@@ -34,15 +32,12 @@ fn checkpoint(folder: &Path) {
 
 #[test]
 fn a_checkpoint_becomes_a_file_that_a_node_reads() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let weights = folder.path().join("Llama-3.1-8B-Instruct");
-    fs::create_dir(&weights).expect("a writable folder");
-    checkpoint(&weights);
+    let folder = Folder::create();
+    checkpoint(&folder, "Llama-3.1-8B-Instruct");
     let make = ["model", "Llama-3.1-8B-Instruct", "--benchmark", "llama3.1-8b"];
-    let (code, said, stderr) = ended(folder.path(), "loadgen-node", &make);
-    assert_eq!((code, &said[..]), (Some(0), "wrote llama3.1-8b.toml\n"), "{stderr}");
-    let text = fs::read_to_string(folder.path().join("llama3.1-8b.toml")).expect("a file");
-    let file: toml::Table = text.parse().expect("TOML");
+    let made = ended(&folder, "loadgen-node", &make).expect(0);
+    assert_eq!(made.stdout, "wrote llama3.1-8b.toml\n");
+    let file: toml::Table = folder.read("llama3.1-8b.toml").parse().expect("TOML");
     let sha256 = netdiv_node_common::resources::files::sha256_of([&b"first"[..], b"second"]);
     assert_eq!(file["name"].as_str(), Some("Llama-3.1-8B-Instruct"));
     assert_eq!(file["sha256"].as_str(), Some(&sha256[..]));
@@ -54,18 +49,15 @@ fn a_checkpoint_becomes_a_file_that_a_node_reads() {
     let url = "http://127.0.0.1:1/v1";
     let node =
         ["--engine", "openai", "--url", url, "--model", "llama3.1-8b.toml", "--print-config"];
-    let (code, _, stderr) = ended(folder.path(), "sut-node", &node);
-    assert_eq!(code, Some(0), "{stderr}");
-    let (code, _, stderr) = ended(folder.path(), "loadgen-node", &make);
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("llama3.1-8b.toml: it exists already"), "{stderr}");
+    ended(&folder, "sut-node", &node).expect(0);
+    ended(&folder, "loadgen-node", &make).expect_text(2, "llama3.1-8b.toml: it exists already");
 }
 
 #[test]
 fn what_a_checkpoint_lacks_is_asked_for() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let own = folder.path();
-    let replace = |name: &str, text: &str| fs::write(own.join(name), text).expect("writable");
+    let folder = Folder::create();
+    let own = folder.root();
+    let replace = |name: &str, text: &str| drop(folder.write(name, text));
     let config = r#"{"vocab_size": 128256, "eos_token_id": 1}"#;
     type Change<'a> = &'a dyn Fn();
     let rows: [(Change<'_>, &[&str], &str); 10] = [
@@ -117,23 +109,19 @@ fn what_a_checkpoint_lacks_is_asked_for() {
         ),
     ];
     for (change, args, words) in rows {
-        checkpoint(own);
+        checkpoint(&folder, ".");
         change();
         let benchmark = ["--benchmark", "llama3.1-8b"];
         let benchmark = if args.contains(&"--benchmark") { &[][..] } else { &benchmark };
         let args = [&["model", ".", "--output", "m.toml"], benchmark, args].concat();
-        let (code, _, stderr) = ended(own, "loadgen-node", &args);
-        assert_eq!(code, Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(words), "{words}: {stderr}");
-        assert!(!own.join("m.toml").exists());
+        ended(&folder, "loadgen-node", &args).expect_text(2, words);
+        assert!(!own.join("m.toml").exists(), "{args:?}");
     }
     // A smaller model is for practice.
     replace("config.json", r#"{"vocab_size": 512, "max_position_embeddings": 64}"#);
     replace("tokenizer.json", "{}");
     let args = ["model", ".", "--benchmark", "llama3.1-8b", "--eos", "2", "--output", "m.toml"];
-    let (code, said, stderr) = ended(own, "loadgen-node", &args);
-    assert_eq!(code, Some(0), "{stderr}");
-    for words in ["a submission needs the benchmark's model", "has room for 64 tokens"] {
-        assert!(said.contains(words), "{said}");
-    }
+    ended(&folder, "loadgen-node", &args)
+        .expect_text(0, "a submission needs the benchmark's model")
+        .expect_text(0, "has room for 64 tokens");
 }

@@ -4,10 +4,7 @@
 use std::{io::Write as _, net::TcpStream, time::Duration};
 
 use bytes::Bytes;
-use e2e::{
-    SutNode,
-    process::{soon, transport},
-};
+use e2e::{Folder, SutNode};
 use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
@@ -16,7 +13,7 @@ use netdiv_contract::{
 };
 use netdiv_node_common::resources::descriptors::raise_limit;
 use netdiv_transport::{
-    Connection, Options, Replies, Transport,
+    Connection, Options, Replies,
     security::{ClientTls, TlsFiles, Token, make_certificates},
 };
 use tonic::{Code, Status, transport::Channel};
@@ -24,13 +21,7 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-fn options() -> Options {
-    let transport = match transport() {
-        "quic" => Transport::Quic,
-        _ => Transport::Grpc,
-    };
-    Options { transport, ..Options::default() }
-}
+use crate::calls::{options, soon};
 
 async fn open(node: &SutNode) -> Connection {
     Connection::open(&node.address, &options()).await.expect("connects")
@@ -228,8 +219,7 @@ async fn what_a_node_drops_at_its_end_is_counted() {
     let messages = [request(1, b"one"), request(2, b"two")];
     let replies = send(&connection, &session(false), &messages).await;
     until_read(&connection, 2).await;
-    node.signal("-TERM");
-    let (code, log) = node.wait();
+    let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("drained answered=0 dropped=2"), "{log}");
     drop(replies);
@@ -309,12 +299,11 @@ async fn until_served(node: &SutNode, options: &Options) -> Connection {
 
 #[tokio::test]
 async fn connections_that_never_finish_block_no_client() {
-    let folder = tempfile::tempdir().expect("a folder");
-    make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let (certificate, key) = (path("127.0.0.1.pem"), path("127.0.0.1.key"));
+    let folder = Folder::create();
+    make_certificates(folder.root(), &["127.0.0.1".to_owned()]).expect("certificates");
+    let (certificate, key) = (folder.path("127.0.0.1.pem"), folder.path("127.0.0.1.key"));
     let certified = ["--tls-certificate", &certificate, "--tls-key", &key];
-    let trust = TlsFiles { ca: Some(folder.path().join("ca.pem")), ..TlsFiles::default() };
+    let trust = TlsFiles { ca: Some(folder.root().join("ca.pem")), ..TlsFiles::default() };
     let trusting =
         Options { tls: Some(ClientTls::load(&trust).expect("an authority")), ..options() };
     // The beginning of a ClientHello that never ends.
@@ -403,12 +392,12 @@ async fn streams_are_limited() {
 
 #[tokio::test]
 async fn a_token_is_read_again_on_sighup() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("token");
-    let write = |text: &str| std::fs::write(&path, text).expect("a writable folder");
-    write("correct-horse-battery\n");
-    let mut node = SutNode::echo("a", &["--token-file", &path.display().to_string()]);
-    let knowing = || Options { token: Some(Token::read(&path).expect("a token")), ..options() };
+    let folder = Folder::create();
+    let write = |text: &str| folder.write("token", text);
+    let path = write("correct-horse-battery\n");
+    let mut node = SutNode::echo("a", &["--token-file", &path]);
+    let token = || Some(Token::read(path.as_ref()).expect("a token"));
+    let knowing = || Options { token: token(), ..options() };
     let before = knowing();
     connect_and_call(&node, &before).await.expect("the token is right");
     write("short\n");

@@ -1,7 +1,11 @@
 //! Performance runs: official LoadGen, real sockets, and every sample accounted for. No speed is
 //! asserted.
 
-use e2e::{LoadGen, Outcome, SutNode, ports::CLOSED, process::program};
+use e2e::{
+    LoadGen, Outcome, SutNode,
+    ports::CLOSED,
+    process::{Ended, command},
+};
 use serde_json::Value;
 
 fn sum(result: &Value, key: &str) -> u64 {
@@ -39,8 +43,9 @@ fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
 fn a_run_says_at_its_start_how_long_it_takes() {
     // LoadGen issues each of the samples equally often, which takes longer than min_duration.
     let said = LoadGen::new(&[CLOSED], "server")
-        .args(&["--benchmark", "llama3.1-8b", "--dataset", "synthetic-ids:13368x8-16"])
-        .args(&["--setting", "server_target_qps=100", "--setting", "min_duration_ms=10000"])
+        .data("llama3.1-8b", "synthetic-ids:13368x8-16")
+        .set("server_target_qps=100")
+        .set("min_duration_ms=10000")
         .args(&["--connect-timeout", "100ms"])
         .run()
         .expect_refusal("no node answers at")
@@ -63,9 +68,9 @@ fn every_scenario_is_valid_and_uses_both_nodes() {
         ("multi-stream", 4000, 20_000),
     ] {
         let outcome = LoadGen::new(&[&a.address, &b.address], scenario)
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100@1"])
+            .fabric("64x100@1")
             .short(milliseconds, qps)
-            .args(&["--setting", "server_target_latency_ns=1000000000"])
+            .set("server_target_latency_ns=1000000000")
             .args(&["--cluster-name", "test cluster"])
             .run()
             .expect(0);
@@ -82,14 +87,11 @@ fn every_scenario_is_valid_and_uses_both_nodes() {
 /// window. No other memory grows with the number of unsent samples.
 #[test]
 fn ten_million_samples_in_one_query_cost_little_memory() {
-    let alone = std::process::Command::new(program("loadgen-alone"))
-        .args(["offline", "9090910", "1000"])
-        .output()
-        .expect("loadgen-alone runs");
-    let alone: Value = serde_json::from_slice(&alone.stdout).expect("a line of JSON");
+    let mut alone = command("loadgen-alone");
+    let alone = Ended::of(alone.args(["offline", "9090910", "1000"])).json();
     let (a, b) = (SutNode::echo("a", &[]), SutNode::echo("b", &[]));
     let outcome = LoadGen::new(&[&a.address, &b.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:1024x64"])
+        .fabric("1024x64")
         .short(1000, 9_090_910)
         .run()
         .expect(0);
@@ -105,9 +107,10 @@ fn a_slow_node_gets_less_when_connections_pull() {
     let fast = SutNode::echo("fast", &["--max-batch", "4"]);
     let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample", "5ms"]);
     let outcome = LoadGen::new(&[&fast.address, &slow.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+        .fabric("64x100")
         .short(0, 1)
-        .args(&["--setting", "min_query_count=2000", "--setting", "offline_expected_qps=1"])
+        .set("min_query_count=2000")
+        .set("offline_expected_qps=1")
         .run()
         .expect(0);
     let result = assert_accounted_for(&outcome, 100);
@@ -120,9 +123,9 @@ fn a_slow_node_gets_less_when_connections_pull() {
 fn a_rate_that_the_nodes_cannot_hold_is_invalid_and_nothing_is_lost() {
     let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch", "2ms"]);
     let outcome = LoadGen::new(&[&node.address], "server")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+        .fabric("64x100")
         .short(1000, 2000)
-        .args(&["--setting", "server_target_latency_ns=10000000"])
+        .set("server_target_latency_ns=10000000")
         .run()
         .expect(1);
     let result = assert_accounted_for(&outcome, 100);
@@ -134,11 +137,12 @@ fn a_rate_that_the_nodes_cannot_hold_is_invalid_and_nothing_is_lost() {
 fn find_peak_finds_a_rate() {
     let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch", "1ms"]);
     let outcome = LoadGen::new(&[&node.address], "server")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "find-peak"])
+        .fabric("64x100")
+        .args(&["--mode", "find-peak"])
         .short(300, 50)
-        .args(&["--setting", "server_target_latency_ns=50000000"])
-        .args(&["--setting", "server_find_peak_qps_boundary_step_size=2"])
-        .args(&["--setting", "server_find_peak_qps_decimals_of_precision=0"])
+        .set("server_target_latency_ns=50000000")
+        .set("server_find_peak_qps_boundary_step_size=2")
+        .set("server_find_peak_qps_decimals_of_precision=0")
         .run();
     assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
     let result = outcome.result();
@@ -155,12 +159,12 @@ fn find_peak_goes_on_only_to_rates_that_loadgen_can_prepare() {
     // 10 samples, then 1010; a third rate would exceed 10⁸.
     let search = |latency: &str| {
         LoadGen::new(&[&node.address], "server")
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+            .fabric("64x100")
             .args(&["--mode", "find-peak"])
             .short(1, 10_000)
-            .args(&["--setting", &format!("server_target_latency_ns={latency}")])
-            .args(&["--setting", "server_find_peak_qps_boundary_step_size=100"])
-            .args(&["--setting", "server_find_peak_qps_decimals_of_precision=0"])
+            .set(&format!("server_target_latency_ns={latency}"))
+            .set("server_find_peak_qps_boundary_step_size=100")
+            .set("server_find_peak_qps_decimals_of_precision=0")
             .run()
     };
     search("3600000000000").expect_failure("the nodes keep up with all 2 rates that can be tried");
@@ -199,19 +203,17 @@ fn an_audit_config_is_read_by_loadgen() {
         run.file("my_audit.config", "*.*.mode = 2\n*.*.accuracy_log_sampling_target = 10\n");
     let args = ["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--audit-config", &audit];
     let outcome = run.args(&args).short(0, 1).run().expect(0);
-    let path = outcome.path("mlperf_log_accuracy.json");
-    let responses = loadgen_node::official_log::read_responses(&path).expect("a log");
-    assert!(!responses.is_empty());
+    assert!(!outcome.responses().is_empty());
 }
 
 #[test]
 fn loadgen_may_issue_from_several_threads() {
     let (a, b) = (SutNode::echo("a", &[]), SutNode::echo("b", &[]));
     let outcome = LoadGen::new(&[&a.address, &b.address], "server")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+        .fabric("64x100")
         .short(1000, 3000)
-        .args(&["--setting", "server_num_issue_query_threads=3"])
-        .args(&["--setting", "server_target_latency_ns=1000000000"])
+        .set("server_num_issue_query_threads=3")
+        .set("server_target_latency_ns=1000000000")
         .run()
         .expect(0);
     assert_accounted_for(&outcome, 100);

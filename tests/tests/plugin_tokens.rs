@@ -1,21 +1,21 @@
 //! Engine plug-ins for language models: one in C++ (`tests/plugin/counter.cc`), which counts, and
 //! its violations of the interface.
 
-use std::process::Command;
-
 use e2e::{
-    LoadGen, Outcome, SutNode, plugin,
-    process::{program, transport},
+    LoadGen, Outcome, SutNode, assert_refused,
+    plugin::{self, Plugin},
+    process::sut_node,
     slow_reader::request,
 };
-use loadgen_node::official_log::read_responses;
 use netdiv_contract::{
     SessionHeader, framing, tokens,
     v1::{InferResponse, Part, Tokens},
 };
 use netdiv_dataset::write_ids;
-use netdiv_transport::{Connection, Options, Transport};
+use netdiv_transport::Connection;
 use serde_json::Value;
+
+use crate::calls::options;
 
 const MIN_TOKENS: u32 = 2;
 const MAX_TOKENS: u32 = 40;
@@ -43,34 +43,25 @@ fn prompts() -> Vec<Vec<i32>> {
     (0..150).map(prompt).collect()
 }
 
-/// A folder with the plug-in, a manifest and a model.
-struct Abacus(tempfile::TempDir);
+/// The plug-in with a manifest and a model.
+struct Abacus(Plugin);
 
 impl Abacus {
     fn new(word: &str) -> Self {
-        let abacus = Self(tempfile::tempdir().expect("a temporary folder"));
-        plugin::build("counter.cc", &[], &abacus.path("libcounter.so"));
-        abacus.write("toy.toml", plugin::COUNTER);
-        abacus.write("model.txt", word);
-        abacus
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a path in UTF-8").into()
+        let files = [("toy.toml", plugin::COUNTER), ("model.txt", word)];
+        Self(Plugin::build("counter", &[], &files))
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).expect("a writable path");
+        self.0.folder.write(name, text);
     }
 
-    fn start(&self, name: &str, args: &[&str]) -> Result<SutNode, String> {
-        let (plugin, manifest) = (self.path("libcounter.so"), self.path("toy.toml"));
-        let model = ["--engine", &plugin, "--model", &manifest];
-        SutNode::try_start(name, &[&model, args].concat())
+    fn start(&self, args: &[&str]) -> Result<SutNode, String> {
+        self.0.try_node("toy.toml", args)
     }
 
     fn node(&self, name: &str, args: &[&str]) -> SutNode {
-        self.start(name, args).unwrap_or_else(|log| panic!("{log}"))
+        self.0.node("toy.toml", &[&["--name", name], args].concat())
     }
 }
 
@@ -80,23 +71,22 @@ fn run(addresses: &[&str], scenario: &str, mode: &str, prompts: &[Vec<i32>]) -> 
     let mut ids = Vec::new();
     write_ids(&mut ids, prompts).expect("writes to memory");
     let file = run.file("prompts.ids", ids);
-    run.args(&["--benchmark", "chat", "--dataset", &file, "--mode", mode])
+    run.data("chat", &file)
+        .args(&["--mode", mode])
         .short(1500, 500)
-        .args(&["--setting", "min_query_count=700", "--setting", "use_token_latencies=true"])
-        .args(&["--setting", "server_ttft_latency=20000000000"])
-        .args(&["--setting", "server_tpot_latency=20000000000"])
+        .set("min_query_count=700")
+        .patient()
 }
 
 /// Asserts that every output is correct, and returns LoadGen's entries.
 fn assert_counts(outcome: &Outcome, prompts: &[Vec<i32>]) -> Vec<Value> {
-    let log = outcome.path("mlperf_log_accuracy.json");
-    let responses = read_responses(&log).expect("a log");
+    let responses = outcome.responses();
     assert_eq!(responses.len(), prompts.len());
     for response in responses {
         let ids: Vec<i32> = tokens::ids(&response.data).collect();
         assert_eq!(ids, output(&prompts[response.qsl_idx]), "sample {}", response.qsl_idx);
     }
-    serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list")
+    outcome.accuracy_log()
 }
 
 fn assert_serves(node: &SutNode) {
@@ -132,7 +122,7 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
         // LoadGen issues as many samples as take that long at the expected rate.
         let duration =
             if scenario == "offline" { "min_duration_ms=1" } else { "min_duration_ms=1500" };
-        let outcome = run.args(&["--digests", "--setting", duration]).run().expect(0);
+        let outcome = run.args(&["--digests"]).set(duration).run().expect(0);
         let result = outcome.result();
         assert_eq!(result["verdict"], "VALID", "{result:#}");
         assert_eq!(result["digests"]["responses"]["differences"], 0);
@@ -163,15 +153,13 @@ fn leave(word: &str, slots: &str) {
         .replace("slots = 5", slots);
     abacus.write("toy.toml", &manifest);
     let node = abacus.node("a", &[]);
-    let transport = if transport() == "quic" { Transport::Quic } else { Transport::Grpc };
-    let options = Options { transport, ..Options::default() };
     let client = tokio::runtime::Runtime::new().expect("a runtime");
     let sent: Vec<_> = (0..3).map(|id| framing::encode(&request(id, &[7, 7]))).collect();
     let requests =
         tokio_stream::StreamExt::chain(tokio_stream::iter(sent), tokio_stream::pending());
     let session = SessionHeader { tokens: Tokens::First, ..SessionHeader::default() };
     client.block_on(async {
-        let connection = Connection::open(&node.address, &options).await.expect("connects");
+        let connection = Connection::open(&node.address, &options()).await.expect("connects");
         let mut replies = connection.infer(&session, requests).await.expect("a stream");
         for _ in 0..2 {
             let reply: InferResponse =
@@ -183,7 +171,7 @@ fn leave(word: &str, slots: &str) {
     // Later clients are served.
     let prompts: Vec<_> = (10..14).map(|id| vec![id]).collect();
     let outcome = run(&[&node.address], "offline", "accuracy", &prompts).run().expect(0);
-    let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+    let responses = outcome.responses();
     assert!(responses.iter().all(|response| tokens::ids(&response.data).len() == 20_000));
 }
 
@@ -256,8 +244,7 @@ fn samples_wait_for_room_in_the_cache() {
     abacus.write("toy.toml", &plugin::COUNTER.replace("slots = 5", "slots = 50\ncache_mib = 1"));
     let mut node = abacus.node("a", &[]);
     assert_serves(&node);
-    node.signal("-TERM");
-    let (_, log) = node.wait();
+    let (_, log) = node.stop();
     assert!(log.contains("slots=4 cache_bytes=1048576"), "{log}");
 }
 
@@ -289,8 +276,7 @@ fn settings_and_models_that_do_not_fit_are_refused() {
         (["--threads", "0"], "--threads 0: must be from 1"),
         (["--max-in-flight-tokens", "40"], "--max-in-flight-tokens 40: must be from 41"),
     ] {
-        let log = abacus.start("a", &args).expect_err("must be refused");
-        assert!(log.contains(words), "{log}");
+        assert_refused(abacus.start(&args), words);
     }
     for (from, to, words) in [
         ("slots = 5", "slots = 0", "toy.toml: [tokens] slots = 0: must be from 1 to 4096"),
@@ -306,8 +292,7 @@ fn settings_and_models_that_do_not_fit_are_refused() {
     ] {
         abacus
             .write("toy.toml", &plugin::COUNTER.replace(from, to).replace("SHA", &"0".repeat(64)));
-        let log = abacus.start("a", &[]).expect_err("must be refused");
-        assert!(log.contains(words), "{log}");
+        assert_refused(abacus.start(&[]), words);
     }
     abacus.write("toy.toml", plugin::COUNTER);
     for (word, words) in [
@@ -316,46 +301,35 @@ fn settings_and_models_that_do_not_fit_are_refused() {
         ("cold", "the abacus is full; lower `slots` or `cache_mib` in [tokens]"),
     ] {
         abacus.write("model.txt", word);
-        let log = abacus.start("a", &[]).expect_err("must be refused");
-        assert!(log.contains(words), "{log}");
+        assert_refused(abacus.start(&[]), words);
     }
 }
 
 #[test]
 fn a_plugin_and_a_manifest_of_other_kinds_are_refused() {
     let abacus = Abacus::new("counts");
-    plugin::build("doubler.cc", &[], &abacus.path("libdoubler.so"));
-    let (doubler, manifest) = (abacus.path("libdoubler.so"), abacus.path("toy.toml"));
-    let start = |engine: &str| SutNode::try_start("a", &["--engine", engine, "--model", &manifest]);
-    let log = start(&doubler).expect_err("must be refused");
-    assert!(log.contains("the plug-in doubler does not support language models"), "{log}");
+    let files = [("toy.toml", plugin::COUNTER), ("model.txt", "counts")];
+    let started = Plugin::build("doubler", &[], &files).try_node("toy.toml", &[]);
+    assert_refused(started, "the plug-in doubler does not support language models");
     let tensors = "name = 'x'\nmodel = 'model.txt'\nworkload = 'tensors'\nprecision = 'fp32'\n\
         inputs = [{ name = 'x', data_type = 'float32', shape = [2] }]\n\
         outputs = [{ name = 'y', data_type = 'float32', shape = [2] }]\n";
     abacus.write("toy.toml", tensors);
-    let log = start(&abacus.path("libcounter.so")).expect_err("must be refused");
-    assert!(log.contains("the plug-in counter supports only language models"), "{log}");
+    assert_refused(abacus.start(&[]), "the plug-in counter supports only language models");
     abacus.write("toy.toml", &format!("{tensors}[tokens]\nslots = 5\n"));
-    let log = start(&abacus.path("libcounter.so")).expect_err("must be refused");
-    assert!(log.contains("not a manifest of a language model"), "{log}");
+    assert_refused(abacus.start(&[]), "not a manifest of a language model");
 }
 
 #[test]
 fn the_engines_can_be_fed_without_a_network_and_the_devices_are_shown() {
     let abacus = Abacus::new("counts");
-    let sut_node = |args: &[&str]| {
-        let ran = Command::new(program("sut-node")).args(args).output().expect("sut-node starts");
-        let text = |bytes| String::from_utf8(bytes).expect("text");
-        assert!(ran.status.success(), "{}", text(ran.stderr));
-        text(ran.stdout)
-    };
-    let (plugin, manifest) = (abacus.path("libcounter.so"), abacus.path("toy.toml"));
-    let engine = ["--name", "x", "--engine", &plugin, "--model", &manifest];
+    let (plugin, manifest) = (&abacus.0.library, abacus.0.folder.path("toy.toml"));
+    let engine = ["--name", "x", "--engine", plugin, "--model", &manifest];
     let bench = ["bench", "--seconds", "0.2", "--dataset", "synthetic-ids:100x1-64"];
     // The ids of the data set belong to a vocabulary of 32,000.
     abacus.write("toy.toml", &plugin::COUNTER.replace("vocabulary = 1000", "vocabulary = 32000"));
-    let text = sut_node(&[&bench[..], &engine].concat());
+    let text = sut_node(&[&bench[..], &engine].concat()).expect(0).stdout;
     assert!(text.contains("tokens per second") && text.contains("first token"), "{text}");
-    let text = sut_node(&["devices", "--engine", &plugin]);
+    let text = sut_node(&["devices", "--engine", plugin]).expect(0).stdout;
     assert!(text.contains("counter (an abacus)") && text.contains("abacus:0"), "{text}");
 }

@@ -1,30 +1,24 @@
 //! `loadgen-node probe`: one sample to every node, and its response.
 
-use std::process::Command;
-
 use bytes::Bytes;
 use e2e::{
-    Behaviour, FakeNode, SutNode,
+    Behaviour, FakeNode, Folder, SutNode,
     fake_node::answer,
     ports::CLOSED,
-    process::{program, transport},
+    process::{loadgen_node, transport},
 };
-use netdiv_contract::v1::Status;
+use netdiv_contract::v1::{InferRequest, InferResponse, Status};
 use serde_json::Value;
 
 const TIMEOUT: [&str; 2] = ["--sample-timeout", "500ms"];
 
 /// Runs a probe. Returns the exit code, the findings, and standard error.
 fn probe(nodes: &[&str], args: &[&str]) -> (Option<i32>, Value, String) {
-    let output = Command::new(program("loadgen-node"))
-        .args(["probe", "--nodes", &nodes.join(","), "--transport", transport()])
-        .args(["--json", "-", "--connect-timeout", "500ms"])
-        .args(args)
-        .output()
-        .expect("loadgen-node starts");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let findings = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    (output.status.code(), findings, stderr)
+    let nodes = nodes.join(",");
+    let probe = ["probe", "--nodes", &nodes, "--transport", transport(), "--json", "-"];
+    let ended = loadgen_node(&[&probe[..], &["--connect-timeout", "500ms"], args].concat());
+    let findings = serde_json::from_str(&ended.stdout).unwrap_or(Value::Null);
+    (ended.code, findings, ended.stderr)
 }
 
 /// Returns ids and severities of the findings that are not notes.
@@ -35,22 +29,22 @@ fn found(report: &Value) -> Vec<(String, String)> {
     found.filter(|(id, severity)| severity != "note" && id != "version-differs").collect()
 }
 
-/// Probes two good nodes without a model, and one with a changed behaviour.
-fn with_one(change: impl FnOnce(&mut Behaviour)) -> (Option<i32>, Value, String) {
+/// Probes two good nodes without a model, and one with other replies, which is found. Returns what
+/// the probe reports of it.
+fn with_one(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> Value {
     let [a, b] = ["a", "b"].map(|name| FakeNode::start(Behaviour::good(name)));
-    let mut behaviour = Behaviour::good("odd");
-    change(&mut behaviour);
-    let odd = FakeNode::start(behaviour);
+    let odd = FakeNode::start(Behaviour { reply, ..Behaviour::good("odd") });
     let nodes = [a.address.as_str(), &odd.address, &b.address];
     let (code, findings, stderr) =
         probe(&nodes, &[&["--dataset", "synthetic:2x16"], &TIMEOUT[..]].concat());
+    assert_eq!(code, Some(1), "{stderr}{findings:#}");
     for good in [0, 2] {
         let node = &findings["nodes"][good];
         assert_eq!((&node["failure"], &node["differs"]), (&Value::Null, &false.into()), "{stderr}");
         assert_eq!(node["answers"].as_array().map(Vec::len), Some(2), "{node}");
     }
     assert!(found(&findings).len() == 1 && found(&findings)[0].1 == "problem", "{findings:#}");
-    (code, findings["nodes"][1].clone(), stderr)
+    findings["nodes"][1].clone()
 }
 
 #[test]
@@ -69,26 +63,18 @@ fn every_node_answers_one_real_sample() {
         }
     }
     // The settings of a run suffice, and the table agrees.
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, json) = (folder.path().join("run.toml"), folder.path().join("probe.json"));
+    let folder = Folder::create();
     let text = format!(
         "nodes = {addresses:?}\nscenario = \"server\"\nbenchmark = \"digits\"\ntransport = \"{}\"\n",
         transport()
     );
-    std::fs::write(&config, text).expect("a writable folder");
-    let args = ["probe", "--config", &config.display().to_string()].map(str::to_owned);
-    let output = Command::new(program("loadgen-node"))
-        .args(args)
-        .arg("--json")
-        .arg(&json)
-        .output()
-        .expect("it starts");
-    let table = String::from_utf8_lossy(&output.stdout);
-    for text in ["all 2 nodes answer alike", ", sent twice: 64 bytes", "1st, µs  2nd, µs"] {
-        assert!(output.status.success() && table.contains(text), "{text}: {table}");
+    let config = folder.write("run.toml", text);
+    let args = ["probe", "--config", &config, "--json", &folder.path("probe.json")];
+    let table = loadgen_node(&args).expect_text(0, "all 2 nodes answer alike").stdout;
+    for text in [", sent twice: 64 bytes", "1st, µs  2nd, µs"] {
+        assert!(table.contains(text), "{text}: {table}");
     }
-    let written: Value =
-        serde_json::from_str(&std::fs::read_to_string(json).expect("a file")).expect("JSON");
+    let written = folder.json("probe.json");
     let answer = &findings["nodes"][0]["answers"][0];
     assert_eq!(written["nodes"][1]["answers"][0]["sha256"], answer["sha256"]);
     assert!(table.contains(answer["beginning"].as_str().expect("a text")), "{table}");
@@ -109,37 +95,29 @@ fn an_answer_of_tokens_has_a_first_one() {
 
 #[test]
 fn a_node_that_answers_wrongly_is_named() {
-    let (code, odd, stderr) = with_one(|node| {
-        node.reply = |_, request| {
-            let payload = Bytes::from_static(b"nonsense");
-            vec![netdiv_contract::v1::InferResponse { payload, ..answer(&request) }]
-        };
+    let odd = with_one(|_, request| {
+        let payload = Bytes::from_static(b"nonsense");
+        vec![InferResponse { payload, ..answer(&request) }]
     });
-    assert_eq!((code, &odd["differs"]), (Some(1), &true.into()), "{stderr}{odd:#}");
-    let (code, odd, _) = with_one(|node| {
-        node.reply = |before, request| {
-            let payload = Bytes::from(vec![before as u8; 8]);
-            vec![netdiv_contract::v1::InferResponse { payload, ..answer(&request) }]
-        };
+    assert_eq!(odd["differs"], true, "{odd:#}");
+    let odd = with_one(|before, request| {
+        let payload = Bytes::from(vec![before as u8; 8]);
+        vec![InferResponse { payload, ..answer(&request) }]
     });
     let failure = odd["failure"].as_str().unwrap_or_default();
     assert!(failure.contains("another response to the same sample"), "{odd:#}");
-    assert_eq!((code, &odd["lost"]), (Some(1), &false.into()));
-    let (code, odd, _) = with_one(|node| {
-        node.reply = |_, request| {
-            let status = Status::EngineFailed as i32;
-            let error = "out of memory".into();
-            vec![netdiv_contract::v1::InferResponse { status, error, ..answer(&request) }]
-        };
+    assert_eq!(odd["lost"], false, "{odd:#}");
+    let odd = with_one(|_, request| {
+        let (status, error) = (Status::EngineFailed as i32, "out of memory".into());
+        vec![InferResponse { status, error, ..answer(&request) }]
     });
     assert!(odd["failure"].as_str().is_some_and(|why| why.contains("out of memory")), "{odd:#}");
-    assert_eq!(code, Some(1));
 }
 
 #[test]
 fn a_node_that_hangs_or_is_gone_is_lost() {
-    let (code, odd, stderr) = with_one(|node| node.reply = |_, _| Vec::new());
-    assert_eq!((code, &odd["lost"]), (Some(1), &true.into()), "{stderr}{odd:#}");
+    let odd = with_one(|_, _| Vec::new());
+    assert_eq!(odd["lost"], true, "{odd:#}");
     assert!(odd["failure"].as_str().is_some_and(|why| why.contains("has not answered any")));
     let node = SutNode::echo("a", &[]);
     let nodes = [CLOSED.to_owned(), node.address.clone()];

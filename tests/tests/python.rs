@@ -3,13 +3,15 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
 use e2e::{
-    LoadGen, SutNode,
-    process::{built_file, children, program, send_signal, wait_until},
+    Folder, LoadGen, SutNode, assert_refused,
+    process::{
+        Ended, built_file, children, command, command_after, send_signal, sut_node, wait_until,
+    },
     python_engine::{PythonEngine, try_node},
 };
 
@@ -30,7 +32,7 @@ class Sum:
 /// Returns an accuracy run of a data set, Offline.
 fn accuracy_run(node: &SutNode, dataset: &str) -> LoadGen {
     let run = LoadGen::new(&[&node.address], "offline");
-    run.args(&["--benchmark", "x", "--dataset", dataset, "--mode", "accuracy"])
+    run.data("x", dataset).accuracy()
 }
 
 /// Returns [`SUM`] with `statements` before the response. The batches that are tried at the start are
@@ -42,23 +44,11 @@ fn sum_with(statements: &str) -> String {
 }
 
 /// Runs a node to completion, after shell commands.
-fn ended(engine: &PythonEngine, commands: &str, args: &[&str]) -> Output {
-    let script = format!("{commands}; exec \"$0\" \"$@\"");
+fn ended(engine: &PythonEngine, commands: &str, args: &[&str]) -> Ended {
     let (file, python) = (engine.path("engine.py"), built_file("engine/bin/python"));
-    let mut command = Command::new("bash");
-    command.args(["-c", &script]).arg(program("sut-node"));
-    command.args([
-        "--name",
-        "a",
-        "--listen",
-        "127.0.0.1:0",
-        "--engine",
-        "python",
-        "--model",
-        &file,
-    ]);
-    command.arg("--python").arg(python).args(args).env_remove("RUST_LOG");
-    command.output().expect("bash starts")
+    let mut node = command_after(commands, "sut-node");
+    node.args(["--name", "a", "--listen", "127.0.0.1:0", "--engine", "python", "--model", &file]);
+    Ended::of(node.arg("--python").arg(python).args(args))
 }
 
 fn exists(process: u32) -> bool {
@@ -69,10 +59,10 @@ fn exists(process: u32) -> bool {
 fn the_example_answers_like_the_engine_onnx() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/onnxruntime_digits.py");
     let node = try_node(&file.display().to_string(), &[]).unwrap_or_else(|log| panic!("{log}"));
-    let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
+    let run = LoadGen::new(&[&node.address], "offline").accuracy();
     let result = run.args(&["--benchmark", "digits"]).run().expect(0).result();
     let onnx = SutNode::start("b", &["--engine", "onnx", "--model", "digits"]);
-    let run = LoadGen::new(&[&onnx.address], "offline").args(&["--mode", "accuracy"]);
+    let run = LoadGen::new(&[&onnx.address], "offline").accuracy();
     let expected = run.args(&["--benchmark", "digits"]).run().expect(0).result();
     assert_eq!(result["accuracy"], expected["accuracy"]);
     let framework = result["evidence"]["nodes"]["a"]["framework"].as_str().expect("a framework");
@@ -213,9 +203,8 @@ fn faults_of_the_file_are_named_with_file_and_line() {
         ),
     ] {
         let engine = PythonEngine::new("");
-        fs::write(engine.path("engine.py"), &source).expect("a writable path");
-        let limits = ["--engine-start-timeout", "2s", "--engine-timeout", "2500ms"];
-        let log = engine.try_node(&limits).err();
+        engine.write("engine.py", &source);
+        let log = engine.try_node(&["--engine-start-timeout", "2s", "--engine-timeout", "2500ms"]).err();
         let log = log.unwrap_or_else(|| panic!("it starts: {source}"));
         assert!(log.contains("engine.py") && log.contains(words), "{words}: {log}");
     }
@@ -228,49 +217,42 @@ fn files_that_never_end_are_refused_by_their_kind() {
     fs::create_dir(&folder).expect("a writable folder");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("Linux has it").success());
     for (file, kind) in [(&*pipe, "a pipe"), ("/dev/zero", "a device"), (&*folder, "a folder")] {
-        let log = try_node(file, &[]).expect_err("no engine");
         let words = format!("{file}: it is {kind}; name a regular file");
-        assert!(log.contains(&words), "{words}: {log}");
+        assert_refused(try_node(file, &[]), &words);
     }
     // Also in a folder of weights.
     for (weights, file) in [(&*pipe, &*pipe), ("/dev/zero", "/dev/zero"), (&*folder, &*pipe)] {
         let text = SUM.replace("max_batch", &format!("weights = {weights:?}\n    max_batch"));
-        fs::write(engine.path("engine.py"), text.trim_start()).expect("a writable path");
-        let log = engine.try_node(&[]).expect_err("no weights");
+        engine.write("engine.py", text.trim_start());
         let words = format!("engine.py, line 4: class Sum: weights: {file}: it is a ");
-        assert!(log.contains(&words), "{words}: {log}");
+        assert_refused(engine.try_node(&[]), &words);
     }
 }
 
 #[test]
 fn interpreters_that_do_not_suit_are_named() {
     let engine = PythonEngine::new(SUM);
-    let folder = engine.folder();
-    // An old interpreter, and one without NumPy.
-    let old = folder.join("old-python");
-    let plain = folder.join("plain-python");
-    let script = |boot: &str| {
-        format!("#!/bin/sh\nexec python3 -S -c \"import sys\n{boot}\nexec(sys.argv[1])\" \"$2\"\n")
-    };
-    for (path, boot) in [(&old, "sys.version_info = (3, 8, 1)"), (&plain, "")] {
-        fs::write(path, script(boot)).expect("a writable path");
+    let script = |name: &str, boot: &str| {
+        let python = format!("python3 -S -c \"import sys\n{boot}\nexec(sys.argv[1])\" \"$2\"\n");
+        let path = engine.write(name, &format!("#!/bin/sh\nexec {python}"));
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(path, mode).expect("a writable path");
-    }
+        fs::set_permissions(&path, mode).expect("a writable path");
+        path
+    };
+    // An old interpreter, and one without NumPy.
     for (python, words) in [
-        (old.display().to_string(), "is Python 3.8.1; expected 3.9 or later"),
-        (plain.display().to_string(), "-m pip install numpy"),
+        (
+            script("old-python", "sys.version_info = (3, 8, 1)"),
+            "is Python 3.8.1; expected 3.9 or later",
+        ),
+        (script("plain-python", ""), "-m pip install numpy"),
         ("/nowhere/python".into(), "cannot start /nowhere/python: No such file or directory"),
     ] {
         let file = engine.path("engine.py");
         let args = ["--engine", "python", "--model", &file, "--python", &python];
-        let output = |option| Command::new(program("sut-node")).args(args).arg(option).output();
-        let printed = output("--print-config").expect("it starts");
-        assert!(printed.status.success(), "no interpreter starts: {printed:?}");
-        let output = output("--check").expect("it starts");
-        let log = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{log}");
-        assert!(log.contains(words), "{words}: {log}");
+        // No interpreter starts for this.
+        sut_node(&[&args[..], &["--print-config"]].concat()).expect(0);
+        sut_node(&[&args[..], &["--check"]].concat()).expect_text(2, words);
     }
     let log = engine.try_node(&["--max-batch", "17"]).expect_err("more than the class declares");
     assert!(log.contains("--max-batch 17") && log.contains("declares max_batch = 16"), "{log}");
@@ -289,9 +271,7 @@ max_batch = 4
 #[test]
 fn a_manifest_beside_the_file_adds_what_the_class_does_not_state() {
     let engine = PythonEngine::new(SUM);
-    let manifest = |text: &str| {
-        fs::write(engine.path("engine.toml"), text).expect("a writable path");
-    };
+    let manifest = |text: &str| engine.write("engine.toml", text);
     // Without encodings in the manifest, the node accepts all of them.
     manifest("weights = 'ours'");
     let zstd = |node: &SutNode| accuracy_run(node, "synthetic:8x64").args(&["--encoding", "zstd"]);
@@ -308,10 +288,10 @@ fn a_manifest_beside_the_file_adds_what_the_class_does_not_state() {
     assert_eq!(model["precision"].as_str(), Some("fp16"));
     assert_eq!(model["encodings"][0].as_str(), Some("zstd"));
     // The manifest is also found beside the file that a link leads to.
-    let link = tempfile::tempdir().expect("a folder");
-    let link = link.path().join("linked.py");
+    let folder = Folder::create();
+    let link = folder.path("linked.py");
     std::os::unix::fs::symlink(engine.path("engine.py"), &link).expect("a link");
-    let linked = try_node(&link.display().to_string(), &["--scenario", "offline"]);
+    let linked = try_node(&link, &["--scenario", "offline"]);
     linked.unwrap_or_else(|log| panic!("{log}"));
 }
 
@@ -331,21 +311,18 @@ fn faults_of_a_manifest_are_named() {
         ),
         ("[batching.default]\nbuckets = [4]", "[batching.default]: max_batch_tokens, buckets"),
     ] {
-        fs::write(engine.path("engine.toml"), text).expect("a writable path");
+        engine.write("engine.toml", text);
         let log = engine.try_node(&[]).err().unwrap_or_else(|| panic!("it starts: {text}"));
         let place = format!("{}: it is read as the manifest of ", engine.path("engine.toml"));
         assert!(log.contains(&place) && log.contains(words), "{words}: {log}");
     }
-    fs::write(engine.path("engine.toml"), SUM_MANIFEST).expect("a writable path");
-    let log = engine.try_node(&["--scenario", "server"]).expect_err("no table");
-    assert!(log.contains("engine.toml has no table [batching.server]"), "{log}");
-    fs::remove_file(engine.path("engine.toml")).expect("a file");
-    let log = engine.try_node(&["--scenario", "server"]).expect_err("no manifest");
-    let words = format!("--scenario server: there is no manifest {}", engine.path("engine.toml"));
-    assert!(log.contains(&words), "{log}");
-    std::os::unix::fs::symlink("nowhere", engine.path("engine.toml")).expect("a link");
-    let log = engine.try_node(&[]).expect_err("a link that leads nowhere");
-    assert!(log.contains("engine.toml: cannot be read"), "{log}");
+    let path = engine.write("engine.toml", SUM_MANIFEST);
+    let of_server = || engine.try_node(&["--scenario", "server"]);
+    assert_refused(of_server(), "engine.toml has no table [batching.server]");
+    fs::remove_file(&path).expect("a file");
+    assert_refused(of_server(), &format!("--scenario server: there is no manifest {path}"));
+    std::os::unix::fs::symlink("nowhere", &path).expect("a link");
+    assert_refused(engine.try_node(&[]), "engine.toml: cannot be read");
 }
 
 #[test]
@@ -375,8 +352,7 @@ fn faults_of_infer_fail_the_batch_and_the_engine_goes_on() {
             let run = accuracy_run(&node, "synthetic:8x64");
             run.run().expect_failure(words);
         }
-        node.signal("-TERM");
-        let (_, log) = node.wait();
+        let (_, log) = node.stop();
         assert!(log.contains(words) && !log.contains("a stream broke"), "{log}");
     }
 }
@@ -390,8 +366,7 @@ fn what_an_engine_prints_is_in_the_log() {
     let engine = PythonEngine::new(&text);
     let mut node = engine.node(&[]);
     accuracy_run(&node, "synthetic:8x64").run().expect(0);
-    node.signal("-TERM");
-    let (code, log) = node.wait();
+    let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
     for words in
         ["loading", "python-0", "a batch of 15 zeros: ", "reserved shared memory", "bytes=2304"]
@@ -416,17 +391,14 @@ while not is_first and len(glob.glob(mark + '*')) < 3:
     let load = "def load(self, context):\n        time.sleep(11)\n\n    def infer";
     let engine = PythonEngine::new(&[wait, &SUM.replace("def infer", load)].concat());
     let mut node = engine.node(&["--instances", "2"]);
-    node.signal("-TERM");
-    let (_, log) = node.wait();
+    let (_, log) = node.stop();
     assert!(log.contains("still loading: 10 s"), "{log}");
 }
 
 #[test]
 fn a_limit_of_files_that_holds_for_shared_memory_is_named() {
-    let output = ended(&PythonEngine::new(SUM), "ulimit -f 1", &[]);
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{log}");
-    assert!(log.contains("2304 bytes of shared memory") && log.contains("ulimit -f"), "{log}");
+    let refused = ended(&PythonEngine::new(SUM), "ulimit -f 1", &[]);
+    refused.expect_text(2, "2304 bytes of shared memory").expect_text(2, "ulimit -f");
 }
 
 #[test]
@@ -439,31 +411,20 @@ fn a_check_tries_the_engine_and_does_not_serve() {
         (hangs.as_str(), 2, "its trial made no progress within --engine-timeout, 3 s"),
     ] {
         let args = ["--check", "--engine-timeout", "3s"];
-        let output = ended(&PythonEngine::new(source), "true", &args);
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains(words), "{words}: {said}");
+        ended(&PythonEngine::new(source), "true", &args).expect_text(code, words);
     }
     // So do other engines. A name that LoadGen nodes refuse is refused here.
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let sorting = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sorting/sorting.toml");
-    let text =
-        fs::read_to_string(&sorting).expect("a description").replace("\"sorting\"", "\"a\\nb\"");
-    let model = folder.path().join("own.toml").display().to_string();
-    fs::write(&model, text).expect("a writable path");
-    fs::copy(sorting.with_extension("onnx"), folder.path().join("own.onnx")).expect("a model");
+    let text = fs::read_to_string(&sorting).expect("a description");
+    let model = folder.write("own.toml", text.replace("\"sorting\"", "\"a\\nb\""));
+    fs::copy(sorting.with_extension("onnx"), folder.path("own.onnx")).expect("a model");
     for (args, code, words) in [
         (["--engine", "none"], 0, "engine: none\n"),
         (["--model", "digits"], 0, "engine: onnx\nmodel: digits\n"),
         (["--engine=decoder", &format!("--model={model}")], 2, "it contains `a\\nb`, which is not"),
     ] {
-        let output = Command::new(program("sut-node")).arg("--check").args(args).output();
-        let output = output.expect("it starts");
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains(words), "{words}: {said}");
+        sut_node(&[&["--check"], &args[..]].concat()).expect_text(code, words);
     }
 }
 
@@ -492,7 +453,7 @@ fn the_end_of_a_worker_ends_the_node_at_once() {
 fn a_signal_before_the_node_is_ready_is_no_success() {
     let load = "def load(self, context):\n        import pathlib, time\n        pathlib.Path(__file__).with_suffix('.loading').touch()\n        time.sleep(600)\n\n    def infer";
     let engine = PythonEngine::new(&SUM.replace("def infer", load));
-    let node = Command::new(program("sut-node"))
+    let node = command("sut-node")
         .args(["--listen", "127.0.0.1:0", "--name", "a", "--engine", "python", "--python"])
         .arg(built_file("engine/bin/python"))
         .args(["--model", &engine.path("engine.py")])
@@ -502,10 +463,8 @@ fn a_signal_before_the_node_is_ready_is_no_success() {
     wait_until("the engine loads", || Path::new(&engine.path("engine.loading")).exists());
     let workers = children(node.id());
     send_signal(node.id(), "-TERM");
-    let output = node.wait_with_output().expect("a child process");
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{log}");
-    assert!(log.contains("asked to end (SIGTERM) while it loaded its model"), "{log}");
+    Ended::from(node.wait_with_output().expect("a child process"))
+        .expect_text(1, "asked to end (SIGTERM) while it loaded its model");
     wait_until("the worker has ended", || !workers.iter().any(|worker| exists(*worker)));
 }
 
@@ -540,7 +499,6 @@ fn a_worker_that_hangs_is_named_by_the_watchdog() {
     let run = accuracy_run(&node, "synthetic:8x64");
     run.run().expect_failure("longer than --engine-timeout allows");
     let worker = children(node.id())[0];
-    node.signal("-TERM");
-    node.wait();
+    node.stop();
     wait_until("the worker has ended", || !exists(worker));
 }

@@ -4,7 +4,7 @@
 use std::{fs, io::BufWriter, time::Duration};
 
 use e2e::{
-    LoadGen, SutNode,
+    LoadGen, SutNode, assert_refused,
     process::{children, send_signal, wait_until},
     python_engine::PythonEngine,
 };
@@ -53,19 +53,17 @@ fn one_by_one(source: &str) -> String {
 
 fn accuracy_run(node: &SutNode, scenario: &str, dataset: &str) -> LoadGen {
     let run = LoadGen::new(&[&node.address], scenario).counting_tokens();
-    let run = run.args(&["--benchmark", "x", "--dataset", dataset, "--mode", "accuracy"]);
-    if scenario == "server" { run.args(&["--setting", "server_target_qps=300"]) } else { run }
+    let run = run.data("x", dataset).accuracy();
+    if scenario == "server" { run.set("server_target_qps=300") } else { run }
 }
 
 #[test]
 fn a_time_to_wait_for_a_batch_is_refused() {
     let engine = PythonEngine::new(MODEL);
-    let log = engine.try_node(&["--batch-timeout", "1ms"]).expect_err("no batches");
-    assert!(log.contains("--batch-timeout is for `infer`"), "{log}");
-    fs::write(engine.path("engine.toml"), "[batching.default]\nbatch_timeout = '1ms'")
-        .expect("a writable path");
-    let log = engine.try_node(&[]).expect_err("no batches");
-    assert!(log.contains("[batching.default]: batch_timeout is for `infer`"), "{log}");
+    let started = engine.try_node(&["--batch-timeout", "1ms"]);
+    assert_refused(started, "--batch-timeout is for `infer`");
+    engine.write("engine.toml", "[batching.default]\nbatch_timeout = '1ms'");
+    assert_refused(engine.try_node(&[]), "[batching.default]: batch_timeout is for `infer`");
 }
 
 #[test]
@@ -146,8 +144,7 @@ fn faults_of_generate_are_found_at_the_start_or_fail_the_sample_and_the_engine_g
                 let run = accuracy_run(&node, "offline", "synthetic-ids:4x3-9");
                 run.run().expect_failure(words);
             }
-            node.signal("-TERM");
-            let (_, log) = node.wait();
+            let (_, log) = node.stop();
             assert!(is_named(&log) && !log.contains("a stream broke"), "{words}: {log}");
         }
     }
@@ -178,8 +175,7 @@ fn a_worker_leaves_signals_to_its_node() {
     let mut node = engine.node(&[]);
     send_signal(worker(&node), "-TERM");
     accuracy_run(&node, "offline", "synthetic-ids:8x3-9").run().expect(0);
-    node.signal("-TERM");
-    assert_eq!(node.wait().0, Some(0));
+    assert_eq!(node.stop().0, Some(0));
 }
 
 #[test]

@@ -1,25 +1,9 @@
 //! Records of a run besides its result, and the output of `report` and `compare`.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
-use e2e::{
-    LoadGen, Outcome, SutNode,
-    process::{program, transport},
-};
+use e2e::{Folder, LoadGen, Outcome, SutNode, process::loadgen_node};
 use serde_json::Value;
-
-/// Runs `loadgen-node`. Returns the exit code, standard output and standard error.
-fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } =
-        Command::new(program("loadgen-node")).args(args).output().expect("loadgen-node starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (status.code(), text(stdout), text(stderr))
-}
 
 /// Starts two echo nodes.
 fn nodes() -> [SutNode; 2] {
@@ -29,13 +13,8 @@ fn nodes() -> [SutNode; 2] {
 fn server(nodes: &[SutNode; 2]) -> Outcome {
     let addresses = nodes.each_ref().map(|node| node.address.as_str());
     // A bound that any machine meets.
-    let bound = ["--setting", "server_target_latency_ns=2000000000"];
-    LoadGen::new(&addresses, "server")
-        .transport(transport())
-        .short(3300, 300)
-        .args(&bound)
-        .run()
-        .expect(0)
+    let bound = "server_target_latency_ns=2000000000";
+    LoadGen::new(&addresses, "server").short(3300, 300).set(bound).run().expect(0)
 }
 
 /// Returns the rows of series.csv, by column name.
@@ -105,9 +84,7 @@ fn a_run_leaves_what_it_counted_in_each_second() {
 fn a_page_says_what_the_files_say() {
     let nodes = nodes();
     let run = server(&nodes);
-    let (code, stdout, stderr) = loadgen_node(&["report", &path(&run)]);
-    assert_eq!(code, Some(0), "{stderr}");
-    assert!(stdout.contains("report.html"), "{stdout}");
+    loadgen_node(&["report", &path(&run)]).expect_text(0, "report.html");
     let page = run.read("report.html");
     assert!(page.len() < 1_000_000, "{}", page.len());
     // The page is self-contained.
@@ -134,9 +111,10 @@ fn a_page_says_what_the_files_say() {
     assert!(figures > 30, "{figures}");
 
     // The same content as Markdown tables.
-    let (_, markdown, _) = loadgen_node(&["report", "--format", "markdown", &path(&run)]);
-    assert!(markdown.contains("**VALID**") && markdown.contains("| a |"), "{markdown}");
-    let (_, text, _) = loadgen_node(&["report", "--format", "csv", &path(&run), &path(&run)]);
+    loadgen_node(&["report", "--format", "markdown", &path(&run)])
+        .expect_text(0, "**VALID**")
+        .expect_text(0, "| a |");
+    let text = loadgen_node(&["report", "--format", "csv", &path(&run), &path(&run)]).stdout;
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<BTreeMap<String, String>> =
         table.deserialize().collect::<Result<_, _>>().expect("rows");
@@ -147,12 +125,10 @@ fn a_page_says_what_the_files_say() {
 
 #[test]
 fn what_holds_no_run_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().display().to_string();
+    let folder = Folder::create();
+    let place = folder.path("");
     for args in [&["report", &place][..], &["compare", &place, &place]] {
-        let (code, _, stderr) = loadgen_node(args);
-        assert_eq!(code, Some(2), "{stderr}");
-        assert!(stderr.contains("result.json"), "{stderr}");
+        loadgen_node(args).expect_text(2, "result.json");
     }
     let nodes = nodes();
     let run = server(&nodes);
@@ -163,17 +139,16 @@ fn what_holds_no_run_is_refused() {
         ("result.json", "{\"nodes\": [{\"name\": 7}]}", "nodes[0].name: invalid type: integer `7`"),
     ] {
         let whole = run.read(file);
+        let report = |why| {
+            loadgen_node(&["report", &path(&run)]).expect_text(2, file).expect_text(2, why);
+        };
         fs::write(run.path(file), content).expect("a writable folder");
-        let (code, _, stderr) = loadgen_node(&["report", &path(&run)]);
-        assert_eq!(code, Some(2), "{stderr}");
-        assert!(stderr.contains(file) && stderr.contains(why), "{stderr}");
+        report(why);
         fs::remove_file(run.path(file)).expect("a writable folder");
         assert!(
             Command::new("mkfifo").arg(run.path(file)).status().expect("Linux has it").success()
         );
-        let (code, _, stderr) = loadgen_node(&["report", &path(&run)]);
-        assert_eq!(code, Some(2), "{stderr}");
-        assert!(stderr.contains(file) && stderr.contains("it is a pipe"), "{stderr}");
+        report("it is a pipe");
         fs::remove_file(run.path(file)).expect("a writable folder");
         fs::write(run.path(file), whole).expect("a writable folder");
     }
@@ -181,8 +156,7 @@ fn what_holds_no_run_is_refused() {
     for file in ["series.csv", "histograms.hlog"] {
         fs::remove_file(run.path(file)).expect("a writable folder");
     }
-    let (code, page, stderr) = loadgen_node(&["report", "--output", "-", &path(&run)]);
-    assert_eq!(code, Some(0), "{stderr}");
+    let page = loadgen_node(&["report", "--output", "-", &path(&run)]).expect(0).stdout;
     assert!(page.contains("no histograms") && page.contains("no record of each second"));
     assert!(!page.contains("<svg "));
 }
@@ -194,62 +168,51 @@ fn runs_are_compared_with_a_baseline() {
     let [fast, faster] = [server(&nodes), server(&nodes)];
     let slow = [server(&slow), server(&slow)];
     // Repeated runs are in one folder per side.
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let side = |name: &str, runs: [&Outcome; 2]| {
-        let side = folder.path().join(name);
         for (number, run) in runs.iter().enumerate() {
-            let to = side.join(number.to_string());
-            fs::create_dir_all(&to).expect("a writable folder");
             for file in ["result.json", "series.csv", "histograms.hlog"] {
-                fs::copy(run.path(file), to.join(file)).expect("a writable folder");
+                folder.write(&format!("{name}/{number}/{file}"), run.read(file));
             }
         }
-        side.display().to_string()
+        folder.path(name)
     };
     let (base, worse) = (side("base", [&fast, &faster]), side("worse", [&slow[0], &slow[1]]));
-    let page = folder.path().join("compared.html").display().to_string();
-    let (code, json, stderr) =
-        loadgen_node(&["compare", &base, &worse, "--json", "-", "--html", &page]);
-    assert_eq!(code, Some(1), "{stderr}{json}");
-    let found: Value = serde_json::from_str(&json).expect("JSON");
-    let figure = |name: &str| {
-        let figures = found["figures"].as_array().expect("figures").iter();
-        figures.clone().find(|figure| figure["name"] == name).expect("a figure")
+    let page = folder.path("compared.html");
+    let p50_of = |found: &Value| {
+        let figures = found["figures"].as_array().expect("figures");
+        figures.iter().find(|figure| figure["name"] == "latency p50").expect("a figure").clone()
     };
-    let p50 = figure("latency p50");
+    let compare = ["compare", &base, &worse, "--json", "-", "--html", &page];
+    let found = loadgen_node(&compare).expect(1).json();
+    let p50 = p50_of(&found);
     assert_eq!(p50["changes"][0]["judgement"], "worse", "{p50}");
     assert_eq!(p50["spreads"][1]["runs"], 2);
     assert!(p50["spreads"][1]["least"].as_f64() > Some(30e6), "{p50}");
     let differs = found["differences"].to_string();
     assert!(differs.contains("configurations of nodes"), "{differs}");
-    let html = fs::read_to_string(page).expect("a page");
+    let html = folder.read("compared.html");
     assert!(html.contains("<svg ") && html.contains("worse"));
 
     // With one run on each side, the noise is unknown, unless a tolerance decides.
     let (one, other) = (format!("{base}/0"), format!("{worse}/0"));
     for (more, judgement) in [(&[][..], "unknown"), (&["--tolerance", "5%"], "worse")] {
         let args = [&["compare", &one, &other, "--json", "-"][..], more].concat();
-        let found: Value = serde_json::from_str(&loadgen_node(&args).1).expect("JSON");
-        let figures = found["figures"].as_array().expect("figures");
-        let p50 = figures.iter().find(|figure| figure["name"] == "latency p50").expect("a figure");
+        let p50 = p50_of(&loadgen_node(&args).json());
         assert_eq!(p50["changes"][0]["judgement"], judgement, "{p50}");
     }
 
     // In reverse the result is better, and a run compared with itself has no changes.
-    let (code, table, _) = loadgen_node(&["compare", &worse, &base, "--tolerance", "1000%"]);
-    assert_eq!(code, Some(0), "{table}");
-    let (code, table, _) = loadgen_node(&["compare", &base, &base, "--tolerance", "0%"]);
-    assert_eq!(code, Some(0), "{table}");
-    assert!(table.contains("no differences in settings"), "{table}");
+    loadgen_node(&["compare", &worse, &base, "--tolerance", "1000%"]).expect(0);
+    loadgen_node(&["compare", &base, &base, "--tolerance", "0%"])
+        .expect_text(0, "no differences in settings");
 
     // Runs that cannot be compared are refused.
     let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
-    let offline = LoadGen::new(&[a, b], "offline").transport(transport()).short(500, 300).run();
-    let (code, _, stderr) = loadgen_node(&["compare", &base, &path(&offline)]);
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("only runs of one benchmark"), "{stderr}");
+    let offline = LoadGen::new(&[a, b], "offline").short(500, 300).run();
+    loadgen_node(&["compare", &base, &path(&offline)]).expect_text(2, "only runs of one benchmark");
     for wrong in [&["compare", &base][..], &["compare", &base, &worse, "--tolerance", "5"]] {
-        assert_eq!(loadgen_node(wrong).0, Some(2));
+        loadgen_node(wrong).expect(2);
     }
 }
 
@@ -257,7 +220,7 @@ fn runs_are_compared_with_a_baseline() {
 fn a_run_that_fails_leaves_what_there_was() {
     let nodes = nodes();
     let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
-    let run = LoadGen::new(&[a, b], "server").transport(transport()).short(60_000, 300).start();
+    let run = LoadGen::new(&[a, b], "server").short(60_000, 300).start();
     run.wait_for_test();
     let series = run.log().with_file_name("series.csv");
     e2e::process::wait_until("two intervals", || {
@@ -265,7 +228,6 @@ fn a_run_that_fails_leaves_what_there_was() {
     });
     drop(nodes);
     let outcome = run.wait().expect(3);
-    let (code, page, stderr) = loadgen_node(&["report", "--output", "-", &path(&outcome)]);
-    assert_eq!(code, Some(0), "{stderr}");
+    let page = loadgen_node(&["report", "--output", "-", &path(&outcome)]).expect(0).stdout;
     assert!(page.contains("FAILED") && page.contains("<svg "), "{}", page.len());
 }

@@ -1,37 +1,58 @@
 //! The rules as code, on real runs: refusals before a run, evidence from digests, and the steps
 //! from runs to a submission.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use bytes::Bytes;
 use e2e::{
-    Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy,
-    process::{program, transport},
+    Behaviour, FakeNode, Folder, LoadGen, Outcome, SutNode, npy,
+    process::{Ended, command, transport},
     round::table_of_v5_0,
 };
 use netdiv_contract::v1;
 use serde_json::Value;
 
-const FABRIC: [&str; 4] = ["--benchmark", "fabric", "--dataset", "synthetic:64x1000"];
+/// Samples of the benchmark `fabric`.
+const FABRIC: &str = "64x1000";
 
-fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
+fn loadgen_node(args: &[&str]) -> Ended {
     // ResNet50 left the suite after v5.0.
-    let mut command = Command::new(program("loadgen-node"));
-    command.args(args).env("NETDIV_BENCHMARKS", table_of_v5_0()).env_remove("RUST_LOG");
-    let output = command.output().expect("loadgen-node starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    Ended::of(command("loadgen-node").args(args).env("NETDIV_BENCHMARKS", table_of_v5_0()))
+}
+
+/// Creates a run of resnet50 for a division.
+fn of_resnet50(address: &str, scenario: &str, division: &[&str]) -> LoadGen {
+    LoadGen::new(&[address], scenario)
+        .args(&["--division"])
+        .args(division)
+        .data("resnet50", "synthetic:1024x150528")
+        .args(&["--benchmarks", &table_of_v5_0().display().to_string()])
+}
+
+/// Adds a user.conf.
+fn configured(run: LoadGen, user_conf: &str) -> LoadGen {
+    let user_conf = run.file("user.conf", user_conf);
+    run.args(&["--user-conf", &user_conf])
+}
+
+/// Asserts that a run was refused because of these rules before LoadGen began.
+fn assert_broken(refused: &Outcome, rules: &[&str]) {
+    for rule in rules {
+        let words = format!("{rule} (section");
+        assert!(refused.stderr.contains(&words), "{rule} in {}", refused.stderr);
+    }
+    assert!(refused.read("mlperf_log_detail.txt").is_empty(), "LoadGen has begun");
 }
 
 #[test]
 fn a_run_says_what_it_is_for() {
     let node = SutNode::echo("a", &[]);
-    let exploratory = LoadGen::new(&[&node.address], "offline").args(&FABRIC).short(0, 1).run();
+    let exploratory = LoadGen::new(&[&node.address], "offline").fabric(FABRIC).short(0, 1).run();
     let exploratory = exploratory.expect(0);
     assert!(exploratory.stdout.contains("VALID, exploratory"), "{}", exploratory.stdout);
     assert_eq!(exploratory.result()["division"], "exploratory");
     let open =
-        LoadGen::new(&[&node.address], "offline").args(&FABRIC).args(&["--division", "open"]);
+        LoadGen::new(&[&node.address], "offline").fabric(FABRIC).args(&["--division", "open"]);
     let open = open.short(0, 1).run().expect(0);
     assert!(open.stdout.contains("VALID, Open division"), "{}", open.stdout);
     let division = ["--division", "standard"];
@@ -46,41 +67,23 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
     // Nothing listens at this address: the settings alone suffice for a refusal.
     let refused = LoadGen::new(&["127.0.0.1:9"], "single-stream")
         .args(&["--division", "network", "--benchmark", "gptj-99", "--encoding", "zstd"])
-        .args(&["--dataset", "synthetic:64x1000", "--setting", "min_duration_ms=1000"])
+        .args(&["--dataset", "synthetic:64x1000"])
+        .set("min_duration_ms=1000")
         .run()
         .expect_refusal("this run does not meet the rules of the Network division");
-    for part in ["N25 (section", "N26 (section", "N32 (section", "division needs --user-conf"] {
-        assert!(refused.stderr.contains(part), "{part} in {}", refused.stderr);
-    }
-    assert!(refused.read("mlperf_log_detail.txt").is_empty());
+    assert_broken(&refused, &["N25", "N26", "N32"]);
+    assert!(refused.stderr.contains("division needs --user-conf"), "{}", refused.stderr);
 
     // Both ends on this machine, over loopback.
     let node = SutNode::echo("a", &[]);
-    let network = || {
-        LoadGen::new(&[&node.address], "offline")
-            .args(&["--division", "network", "--benchmark", "resnet50"])
-            .args(&["--dataset", "synthetic:1024x150528"])
-            .args(&["--benchmarks", &table_of_v5_0().display().to_string()])
-    };
+    let network = || of_resnet50(&node.address, "offline", &["network"]);
     network().run().expect_refusal("a run of the Network division needs --user-conf");
-    let other = network();
-    let user_conf = other.file("user.conf", "bert.Offline.target_qps = 1\n");
-    other.args(&["--user-conf", &user_conf]).run().expect_refusal("no line applies to resnet50");
-    let network = || {
-        let run = network();
-        let user_conf = run.file("user.conf", USER_CONF);
-        run.args(&["--user-conf", &user_conf])
-    };
+    let other = configured(network(), "bert.Offline.target_qps = 1\n");
+    other.run().expect_refusal("no line applies to resnet50");
+    let network = || configured(network(), USER_CONF);
     let refused =
         network().run().expect_refusal("this run does not meet the rules of the Network division");
-    for rule in ["N4", "N5"] {
-        assert!(
-            refused.stderr.contains(&format!("{rule} (section")),
-            "{rule} in {}",
-            refused.stderr
-        );
-    }
-    assert!(refused.read("mlperf_log_detail.txt").is_empty(), "LoadGen has not begun");
+    assert_broken(&refused, &["N4", "N5"]);
 
     let both = network().args(&["--rehearsal", "--strict"]);
     both.run().expect_refusal("--rehearsal notes what --strict refuses");
@@ -95,13 +98,8 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
 fn a_closed_run_may_share_its_machine_with_a_node() {
     let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
     let closed = |options: &[&str]| {
-        let run = LoadGen::new(&[&node.address], "offline")
-            .args(&["--division", "closed", "--benchmark", "resnet50"])
-            .args(&["--dataset", "synthetic:1024x150528"])
-            .args(&["--benchmarks", &table_of_v5_0().display().to_string()])
-            .args(options);
-        let user_conf = run.file("user.conf", USER_CONF);
-        run.args(&["--user-conf", &user_conf])
+        let run = of_resnet50(&node.address, "offline", &["closed"]);
+        configured(run.args(options), USER_CONF)
     };
     // The rules for every division still apply; section 6.2.2 applies only to the Network division.
     let refused =
@@ -113,12 +111,11 @@ fn a_closed_run_may_share_its_machine_with_a_node() {
         .expect_refusal("a run of the Closed division needs SUT nodes");
 
     let rehearsal = closed(&["--rehearsal"]).short(0, 1).run().expect(0);
-    assert!(rehearsal.stdout.contains("rehearsal for the Closed division"), "{}", rehearsal.stdout);
-    assert!(
-        rehearsal.stdout.contains("N4, N5: not required by the Closed division"),
-        "{}",
-        rehearsal.stdout
-    );
+    for words in
+        ["rehearsal for the Closed division", "N4, N5: not required by the Closed division"]
+    {
+        assert!(rehearsal.stdout.contains(words), "{words}: {}", rehearsal.stdout);
+    }
     let waived = rehearsal.stderr.matches("waived in the Closed division: N4, ").count();
     assert!(waived == 1 && !rehearsal.stderr.contains("N4 (section"), "{}", rehearsal.stderr);
     let result = rehearsal.result();
@@ -131,22 +128,14 @@ fn a_closed_run_may_share_its_machine_with_a_node() {
     assert!(result["evidence"]["nodes"]["a"].is_object(), "{result:#}");
 
     let folder = rehearsal.path("").display().to_string();
-    let (code, text, _) = loadgen_node(&["check", &folder]);
-    assert_eq!(code, Some(1), "{text}");
+    let text = loadgen_node(&["check", &folder]).expect_text(1, "the run was a rehearsal").stdout;
     assert!(text.starts_with("The rules of the Closed division"), "{text}");
-    assert!(text.contains("the run was a rehearsal"), "{text}");
 }
 
 #[test]
 fn a_run_for_a_division_needs_a_rate_also_as_a_rehearsal() {
     for division in [&["network", "--rehearsal"][..], &["open"]] {
-        let run = || {
-            LoadGen::new(&["127.0.0.1:9"], "server")
-                .args(&["--division"])
-                .args(division)
-                .args(&["--benchmark", "resnet50"])
-                .args(&["--dataset", "synthetic:1024x150528"])
-        };
+        let run = || of_resnet50("127.0.0.1:9", "server", division);
         let line =
             "the line `resnet50.Server.target_qps = RATE`: without it LoadGen issues 1 query";
         run().run().expect_refusal(line);
@@ -155,9 +144,7 @@ fn a_run_for_a_division_needs_a_rate_also_as_a_rehearsal() {
             "resnet50.Offline.target_qps = 9\n",
             "# none\n",
         ] {
-            let run = run();
-            let user_conf = run.file("user.conf", text);
-            run.args(&["--user-conf", &user_conf]).run().expect_refusal(line);
+            configured(run(), text).run().expect_refusal(line);
         }
     }
 }
@@ -165,20 +152,16 @@ fn a_run_for_a_division_needs_a_rate_also_as_a_rehearsal() {
 #[test]
 fn queries_that_loadgen_hands_over_together_break_nothing_and_are_reported() {
     let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
-    let run = LoadGen::new(&[&node.address], "server")
-        .args(&["--division", "network", "--rehearsal", "--benchmark", "resnet50"])
-        .args(&["--dataset", "synthetic:1024x150528"]);
-    let user_conf =
-        run.file("user.conf", "*.Server.coalesce_queries = 1\n*.Server.target_qps = 1000\n");
-    let outcome = run.args(&["--user-conf", &user_conf]).short(1500, 1000).run();
+    let run = of_resnet50(&node.address, "server", &["network", "--rehearsal"]);
+    let conf = "*.Server.coalesce_queries = 1\n*.Server.target_qps = 1000\n";
+    let outcome = configured(run, conf).short(1500, 1000).run();
     assert!(
         outcome
             .read("mlperf_log_detail.txt")
             .contains("\"key\": \"requested_server_coalesce_queries\", \"value\": true")
     );
     let folder = outcome.path("").display().to_string();
-    let (_, text, stderr) = loadgen_node(&["check", &folder, "--json"]);
-    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let report = loadgen_node(&["check", &folder, "--json"]).json();
     let checked = report["judgements"][0]["findings"].as_array().expect("findings").clone();
     for findings in [outcome.result()["findings"].as_array().expect("findings"), &checked] {
         let about = |finding: &&Value| {
@@ -186,27 +169,27 @@ fn queries_that_loadgen_hands_over_together_break_nothing_and_are_reported() {
                 || finding["place"].to_string().contains("coalesce")
         };
         let of_queries: Vec<_> = findings.iter().filter(about).collect();
-        assert!(!of_queries.is_empty(), "{findings:#?}\n{stderr}");
+        assert!(!of_queries.is_empty(), "{findings:#?}");
         assert!(of_queries.iter().all(|one| one["outcome"] == "pass"), "{of_queries:#?}");
     }
-    let (_, text, _) = loadgen_node(&["check", &folder]);
+    let text = loadgen_node(&["check", &folder]).stdout;
     assert!(text.contains("server_coalesce_queries"), "{text}");
 }
 
 #[test]
 fn what_is_stated_of_a_machine_is_read_before_anything_begins() {
-    let run = LoadGen::new(&["127.0.0.1:9"], "offline").args(&FABRIC);
+    let run = LoadGen::new(&["127.0.0.1:9"], "offline").fabric(FABRIC);
     let file = run.file("machine.toml", "memory_ecc = true\ncolour = 'blue'\n");
-    let log = SutNode::try_start("a", &["--engine", "echo", "--evidence", &file]);
-    let log = log.expect_err("a node must not start");
+    let started = SutNode::try_start("a", &["--engine", "echo", "--evidence", &file]);
+    let log = started.expect_err("a node must not start");
     assert!(log.contains("machine.toml") && log.contains("colour"), "{log}");
     run.args(&["--evidence", &file]).run().expect_refusal("colour");
 
     // A stated value is in the record of a run, and is marked as stated.
-    let run = LoadGen::new(&[], "offline").args(&FABRIC);
+    let run = LoadGen::new(&[], "offline").fabric(FABRIC);
     let file = run.file("machine.toml", "framework = 'none'\nbios_version = '1.2'\n");
     let node = SutNode::echo("a", &["--evidence", &file]);
-    let outcome = LoadGen::new(&[&node.address], "offline").args(&FABRIC).short(0, 1).run();
+    let outcome = LoadGen::new(&[&node.address], "offline").fabric(FABRIC).short(0, 1).run();
     let machine = &outcome.expect(0).result()["evidence"]["nodes"]["a"];
     assert_eq!(machine["framework"], "none", "{machine:#}");
     let supplied = machine["supplied"].as_array().expect("a list");
@@ -239,11 +222,11 @@ fn digests_prove_that_every_byte_arrived() {
         ("multi-stream", "accuracy", "lz4"),
     ] {
         let outcome = LoadGen::new(&[&nodes[0].address, &nodes[1].address], scenario)
-            .args(&FABRIC)
+            .fabric(FABRIC)
             .args(&["--digests", "--mode", mode, "--encoding", encoding, "--streams", "2"])
             .short(0, 500)
-            .args(&["--setting", "min_query_count=640"])
-            .args(&["--setting", "server_target_latency_ns=1000000000"])
+            .set("min_query_count=640")
+            .set("server_target_latency_ns=1000000000")
             .run()
             .expect(0);
         let digests = digests(&outcome);
@@ -261,7 +244,7 @@ fn digests_prove_that_every_byte_arrived() {
 /// Makes a run against a node that notes wrong digests.
 fn run_with_digests(digests_of: fn(v1::Tally, Bytes) -> Bytes) -> Outcome {
     let node = FakeNode::start(Behaviour { digests_of, ..Behaviour::good("fake") });
-    LoadGen::new(&[&node.address], "offline").args(&FABRIC).args(&["--digests"]).short(0, 1).run()
+    LoadGen::new(&[&node.address], "offline").fabric(FABRIC).args(&["--digests"]).short(0, 1).run()
 }
 
 #[test]
@@ -299,7 +282,7 @@ fn early_stopping_is_loadgens_own() {
 /// Input of the pipeline below: two nodes that respond with a sample's first four bytes, samples,
 /// and their labels.
 struct Rehearsal {
-    folder: tempfile::TempDir,
+    folder: Folder,
     _nodes: Vec<SutNode>,
     addresses: String,
 }
@@ -309,7 +292,7 @@ const SAMPLE_BYTES: usize = 3 * 224 * 224;
 
 impl Rehearsal {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create();
         let class = |index: usize| (index % 1000) as i32;
         let sample = |index: usize| {
             let label = class(index).to_le_bytes();
@@ -321,9 +304,9 @@ impl Rehearsal {
         let label = |index: usize| class(if index.is_multiple_of(5) { index + 1 } else { index });
         let labels = (0..SAMPLES).flat_map(|index| label(index).to_le_bytes());
         let labels = npy("<i4", &format!("({SAMPLES},)"), labels);
-        std::fs::write(folder.path().join("samples.npy"), samples).expect("writes");
-        std::fs::write(folder.path().join("labels.npy"), labels).expect("writes");
-        std::fs::write(folder.path().join("user.conf"), USER_CONF).expect("writes");
+        folder.write("samples.npy", samples);
+        folder.write("labels.npy", labels);
+        folder.write("user.conf", USER_CONF);
         let args = ["--echo-answer-bytes", "4", "--echo-sample", "200us"];
         let nodes = vec![SutNode::echo("node-a", &args), SutNode::echo("node-b", &args)];
         let addresses =
@@ -332,40 +315,20 @@ impl Rehearsal {
     }
 
     fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
+        self.folder.path(name)
     }
 
     fn run(&self, scenario: &str, name: &str, args: &[&str]) {
         let output = self.path(&format!("{scenario}/{name}"));
         let (dataset, labels) = (self.path("samples.npy"), self.path("labels.npy"));
         let user_conf = self.path("user.conf");
-        let common = [
-            "run",
-            "--division",
-            "network",
-            "--rehearsal",
-            "--transport",
-            transport(),
-            "--benchmark",
-            "resnet50",
-            "--nodes",
-            &self.addresses,
-            "--dataset",
-            &dataset,
-            "--labels",
-            &labels,
-            "--user-conf",
-            &user_conf,
-            "--performance-samples",
-            "1024",
-            "--scenario",
-            scenario,
-            "--output",
-            &output,
-        ];
-        let (code, stdout, stderr) = loadgen_node(&[&common, args].concat());
+        let common = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
+        let benchmark = ["--benchmark", "resnet50", "--dataset", &dataset, "--labels", &labels];
+        let samples = ["--performance-samples", "1024", "--user-conf", &user_conf];
+        let places = ["--nodes", &self.addresses, "--scenario", scenario, "--output", &output];
+        let ended = loadgen_node(&[&common[..], &benchmark, &samples, &places, args].concat());
         // This test does not depend on the current speed of the machine.
-        assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
     }
 
     /// Makes all runs of a scenario.
@@ -376,22 +339,13 @@ impl Rehearsal {
         let digests = ["--digests", "--setting", "min_query_count=1500"];
         self.run(scenario, "digests", &[&short[..], &digests].concat());
         let folder = |name: &str| self.path(&format!("{scenario}/{name}"));
-        let (performance, accuracy) = (folder("performance"), folder("accuracy"));
-        let (code, stdout, stderr) = loadgen_node(&[
-            "audit",
-            "--performance",
-            &performance,
-            "--accuracy",
-            &accuracy,
-            "--output",
-            &folder("compliance"),
-        ]);
-        assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
-        let verdict = |text: &str| stdout.contains(text);
-        assert!(
-            verdict("TEST01: ") && verdict("accuracy     pass") && verdict("TEST04: "),
-            "{stdout}"
-        );
+        let runs = ["performance", "accuracy", "compliance"].map(folder);
+        let places = ["--performance", &runs[0], "--accuracy", &runs[1], "--output", &runs[2]];
+        let ended = loadgen_node(&[&["audit"], &places[..]].concat());
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+        for words in ["TEST01: ", "accuracy     pass", "TEST04: "] {
+            assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+        }
     }
 }
 
@@ -413,29 +367,27 @@ fn from_runs_to_a_submission() {
     rehearsal.runs("offline");
     rehearsal.runs("server");
 
-    // A single run folder can be checked.
-    let (code, text, _) = loadgen_node(&["check", &rehearsal.path("offline/digests")]);
-    assert_eq!(code, Some(1), "loopback is not a network:\n{text}");
+    // A single run folder can be checked. Loopback is not a network.
+    loadgen_node(&["check", &rehearsal.path("offline/digests")]).expect(1);
 
     let settings = include_str!("../rehearsal/submission.toml").replace("@ROUND@", "v5.0");
     let settings = settings.replace(":lg0", ":lo").replace(":sut0", ":lo");
     // Evidence never contains the driver of a loopback interface.
     let stack = ["loadgen", "sut"].map(|end| format!("net_software_stack_{end} = \"Linux TCP\"\n"));
     let settings = settings.replace("[system]\n", &format!("[system]\n{}", stack.concat()));
-    std::fs::write(rehearsal.path("submission.toml"), settings).expect("writes");
-    std::fs::write(rehearsal.path("calibration.md"), "Nothing was calibrated.\n").expect("writes");
+    rehearsal.folder.write("submission.toml", settings);
+    rehearsal.folder.write("calibration.md", "Nothing was calibrated.\n");
     let submission = |output: &str, more: &[&str]| {
         let (settings, output) = (rehearsal.path("submission.toml"), rehearsal.path(output));
         let args = ["submission", "--settings", &settings, "--output", &output];
         loadgen_node(&[&args, more].concat())
     };
-    let (code, _, stderr) = submission("refused", &[]);
-    assert_eq!(code, Some(2), "a rehearsal is not a submission:\n{stderr}");
+    // A rehearsal is not a submission.
+    submission("refused", &[]).expect(2);
     assert!(!Path::new(&rehearsal.path("refused")).exists());
 
     for tree in ["one", "two"] {
-        let (code, stdout, stderr) = submission(tree, &["--rehearsal"]);
-        assert_eq!(code, Some(0), "{stdout}\n{stderr}");
+        submission(tree, &["--rehearsal"]).expect(0);
     }
     let (one, two) = (rehearsal.path("one"), rehearsal.path("two"));
     let (first, second) = (files(Path::new(&one)), files(Path::new(&two)));
@@ -447,9 +399,7 @@ fn from_runs_to_a_submission() {
 
     let missing = crate::stated::unclassified(Path::new(&one)).expect("a tree");
     assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
-    let (code, text, _) = loadgen_node(&["check", &one, "--json"]);
-    assert_eq!(code, Some(1), "{text}");
-    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let report = loadgen_node(&["check", &one, "--json"]).expect(1).json();
     let outcome = |rule: &str| {
         let findings = report["judgements"][0]["findings"].as_array().expect("findings");
         let of_rule: Vec<_> = findings.iter().filter(|finding| finding["rule"] == rule).collect();
@@ -466,9 +416,9 @@ fn from_runs_to_a_submission() {
     };
     // Rules that short runs on one machine violate, and rules that they meet.
     for rule in ["N4", "N5", "N32", "N38"] {
-        assert_eq!(outcome(rule), "fail", "{rule}\n{text}");
+        assert_eq!(outcome(rule), "fail", "{rule}\n{report:#}");
     }
     for rule in ["N3", "N7", "N8", "N9", "N10", "N13", "N15", "N16", "N17", "N18", "N20", "N31"] {
-        assert_eq!(outcome(rule), "pass", "{rule}\n{text}");
+        assert_eq!(outcome(rule), "pass", "{rule}\n{report:#}");
     }
 }

@@ -5,12 +5,10 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
-    path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
 };
 
-use e2e::{LoadGen, SutNode, process::program, wait_until};
+use e2e::{Folder, LoadGen, SutNode, assert_refused, process::loadgen_node, wait_until};
 use netdiv_contract::{framing, v1::CallHeader};
 use quinn::crypto::rustls::QuicClientConfig;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -19,66 +17,52 @@ use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
-use tempfile::TempDir;
 
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
 
 /// A folder of certificates for these hosts, created by the program itself.
-struct CertificateFolder(TempDir);
+struct CertificateFolder(Folder);
 
 impl CertificateFolder {
     fn new(hosts: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let certificates = Self(folder);
-        certificates.make(hosts);
+        let certificates = Self(Folder::create());
+        certificates.order(&["--hosts", hosts], 0, "");
         certificates
     }
 
-    fn make(&self, hosts: &str) {
-        self.order(&["--hosts", hosts], 0);
+    /// Runs `loadgen-node certificates` into the folder, and asserts its exit code and a part of
+    /// its output.
+    fn order(&self, args: &[&str], code: i32, text: &str) {
+        let output = ["certificates", "--output", &self.path("")];
+        loadgen_node(&[&output, args].concat()).expect_text(code, text);
     }
 
-    /// Runs `loadgen-node certificates` into the folder, and asserts its exit code. Returns its
-    /// output.
-    fn order(&self, args: &[&str], code: i32) -> String {
-        let made = Command::new(program("loadgen-node"))
-            .args(["certificates", "--output", &self.0.path().display().to_string()])
-            .args(args)
-            .output()
-            .expect("loadgen-node starts");
-        let text = String::from_utf8_lossy(&[made.stdout, made.stderr].concat()).into_owned();
-        assert_eq!(made.status.code(), Some(code), "{args:?}: {text}");
-        text
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).display().to_string()
+    fn path(&self, name: &str) -> String {
+        self.0.path(name)
     }
 
     /// Returns the options of a node. With `mutual` it requires client certificates.
     fn node(&self, host: &str, mutual: bool) -> Vec<String> {
-        let mut args = vec!["--tls-certificate".into(), self.text(&format!("{host}.pem"))];
-        args.extend(["--tls-key".into(), self.text(&format!("{host}.key"))]);
+        let mut args = self.pair(host);
         if mutual {
-            args.extend(["--tls-client-ca".into(), self.text("ca.pem")]);
+            args.extend(["--tls-client-ca".into(), self.path("ca.pem")]);
         }
         args
     }
 
+    fn pair(&self, name: &str) -> Vec<String> {
+        let [certificate, key] = ["pem", "key"].map(|end| self.path(&format!("{name}.{end}")));
+        vec!["--tls-certificate".into(), certificate, "--tls-key".into(), key]
+    }
+
     /// Returns the options of a client that trusts the authority.
     fn client(&self) -> Vec<String> {
-        vec!["--tls-ca".into(), self.text("ca.pem")]
+        vec!["--tls-ca".into(), self.path("ca.pem")]
     }
 
     /// Returns the options of a client with a certificate.
     fn known_client(&self) -> Vec<String> {
-        let own = ["--tls-certificate".into(), self.text("client.pem")];
-        let key = ["--tls-key".into(), self.text("client.key")];
-        [self.client(), own.to_vec(), key.to_vec()].concat()
+        [self.client(), self.pair("client")].concat()
     }
 
     /// Returns the TLS configuration of a foreign client, with or without a client certificate.
@@ -115,15 +99,9 @@ fn strs(args: &[String]) -> Vec<&str> {
 
 /// Runs `loadgen-node nodes`. Returns true if it reached the node, and its output.
 fn ask(address: &str, transport: &str, args: &[String]) -> (bool, String) {
-    let fixed = ["nodes", "--nodes", address, "--transport", transport];
-    let output = Command::new(program("loadgen-node"))
-        .args(fixed)
-        .args(["--connect-timeout", "2s"])
-        .args(args)
-        .output()
-        .expect("loadgen-node starts");
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    let fixed = ["nodes", "--nodes", address, "--transport", transport, "--connect-timeout", "2s"];
+    let ended = loadgen_node(&[&fixed, &strs(args)[..]].concat());
+    (ended.code == Some(0), ended.said())
 }
 
 fn assert_welcome(address: &str, transport: &str, args: &[String]) {
@@ -131,7 +109,7 @@ fn assert_welcome(address: &str, transport: &str, args: &[String]) {
     assert!(found && text.contains("round trip"), "{transport}: {text}");
 }
 
-fn assert_refused(address: &str, transport: &str, args: &[String], words: &[&str]) {
+fn assert_turned_away(address: &str, transport: &str, args: &[String], words: &[&str]) {
     let (found, text) = ask(address, transport, args);
     assert!(!found, "{transport}: {text}");
     assert!(words.iter().any(|words| text.contains(words)), "{transport}: {text}");
@@ -144,7 +122,8 @@ fn a_run_with_mutual_tls_over_both_transports() {
     for transport in TRANSPORTS {
         let outcome = LoadGen::new(&[&node.address], "offline")
             .transport(transport)
-            .args(&["--mode", "accuracy", "--streams", "2"])
+            .accuracy()
+            .args(&["--streams", "2"])
             .args(&strs(&certificates.known_client()))
             .run()
             .expect(0);
@@ -159,7 +138,7 @@ fn a_certificate_of_a_client_is_not_valid_for_a_node() {
     let folder = CertificateFolder::new("127.0.0.1");
     let client = node("client", &folder.node("client", false));
     let words = ["does not allow extended key usage"];
-    assert_refused(&client.address, "grpc", &folder.client(), &words);
+    assert_turned_away(&client.address, "grpc", &folder.client(), &words);
 }
 
 #[test]
@@ -177,21 +156,19 @@ fn orders_for_certificates_that_make_no_sense_are_refused() {
         (&["--hosts", "b,n[1"], "--hosts n[1: a bracket is opened and not closed"),
         (&[], "--hosts"),
     ] {
-        let text = folder.order(args, 2);
-        assert!(text.contains(words), "{args:?}: {text}");
+        folder.order(args, 2, words);
     }
-    assert!(!folder.path("b.pem").exists() && !folder.path("b.key").exists());
+    assert!(["b.pem", "b.key"].iter().all(|name| !folder.0.root().join(name).exists()));
 }
 
 #[test]
 fn a_certificate_says_that_it_ends_before_it_does() {
-    let soon = CertificateFolder(tempfile::tempdir().expect("a folder"));
-    soon.order(&["--hosts", "127.0.0.1", "--valid-for", "13d"], 0);
+    let soon = CertificateFolder(Folder::create());
+    soon.order(&["--hosts", "127.0.0.1", "--valid-for", "13d"], 0, "");
     let mut node = node("a", &soon.node("127.0.0.1", true));
     let (found, text) = ask(&node.address, "grpc", &soon.known_client());
     assert!(found && text.contains("client.pem expires on"), "{text}");
-    node.signal("-TERM");
-    let (_, log) = node.wait();
+    let (_, log) = node.stop();
     assert!(log.contains("127.0.0.1.pem expires on"), "{log}");
 }
 
@@ -202,7 +179,7 @@ fn strangers_are_refused_and_the_node_lives_on() {
     let mut node = node("a", &ours.node("127.0.0.1", true));
     for transport in TRANSPORTS {
         let at = |args: &[String], words: &[&str]| {
-            assert_refused(&node.address, transport, args, words);
+            assert_turned_away(&node.address, transport, args, words);
         };
         at(&ours.client(), &["give --tls-certificate and --tls-key"]);
         at(&theirs.known_client(), &["UnknownIssuer"]);
@@ -211,8 +188,7 @@ fn strangers_are_refused_and_the_node_lives_on() {
         at(&[], &["if the node uses TLS, give --tls-ca", "peer sent no certificates"]);
         assert_welcome(&node.address, transport, &ours.known_client());
     }
-    node.signal("-TERM");
-    let (code, log) = node.wait();
+    let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
     for reason in ["peer sent no certificates", "InvalidContentType", "UnknownIssuer"] {
         let line = log.lines().find(|line| line.contains(reason));
@@ -278,32 +254,27 @@ fn a_node_with_the_wrong_papers_is_refused() {
     old.not_before = rcgen::date_time_ymd(2001, 1, 1);
     old.not_after = rcgen::date_time_ymd(2002, 1, 1);
     let old = old.signed_by(&key, &issuer).expect("signed").pem();
-    let expired = CertificateFolder(tempfile::tempdir().expect("a folder"));
+    let expired = CertificateFolder(Folder::create());
     for (name, text) in [("ca.pem", ca), ("old.pem", old), ("old.key", key.serialize_pem())] {
-        fs::write(expired.path(name), text).expect("a writable folder");
+        expired.0.write(name, text);
     }
-    let outdated = SutNode::try_start("b", &strs(&expired.node("old", false))).err();
-    let outdated = outdated.expect("it cannot be used");
-    assert!(outdated.contains("old.pem cannot be used: it expired on 2002-01-01"), "{outdated}");
+    let outdated = SutNode::try_start("b", &strs(&expired.node("old", false)));
+    assert_refused(outdated, "old.pem cannot be used: it expired on 2002-01-01");
     let plain = SutNode::echo("c", &[]);
     for transport in TRANSPORTS {
         let client = certificates.client();
-        assert_refused(&elsewhere.address, transport, &client, &["not valid for name"]);
+        assert_turned_away(&elsewhere.address, transport, &client, &["not valid for name"]);
         // Over QUIC a node without certificates has a self-signed one.
         let words = ["does the node use TLS?", "UnknownIssuer"];
-        assert_refused(&plain.address, transport, &client, &words);
+        assert_turned_away(&plain.address, transport, &client, &words);
         assert_welcome(&plain.address, transport, &[]);
     }
 }
 
 #[test]
 fn a_token_opens_the_door_of_a_closed_lab() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let token = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).expect("a writable folder");
-        ["--token-file".to_owned(), path.display().to_string()]
-    };
+    let folder = Folder::create();
+    let token = |name: &str, text: &str| ["--token-file".to_owned(), folder.write(name, text)];
     let right = token("right", "correct-horse-battery\n");
     let wrong = token("wrong", "correct-horse-staples\n");
     let short = token("short", "secret\n");
@@ -311,14 +282,14 @@ fn a_token_opens_the_door_of_a_closed_lab() {
     for transport in TRANSPORTS {
         for args in [&wrong[..], &[]] {
             let words = ["the token is missing or wrong; give --token-file"];
-            assert_refused(&node.address, transport, args, &words);
+            assert_turned_away(&node.address, transport, args, &words);
         }
-        assert_refused(&node.address, transport, &short, &["holds no token: write one line"]);
+        assert_turned_away(&node.address, transport, &short, &["holds no token: write one line"]);
         assert_welcome(&node.address, transport, &right);
         LoadGen::new(&[&node.address], "offline")
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+            .fabric("64x100")
             .transport(transport)
-            .args(&["--mode", "accuracy"])
+            .accuracy()
             .args(&strs(&right))
             .run()
             .expect(0);
@@ -330,7 +301,7 @@ fn certificates_are_read_again_on_sighup() {
     let certificates = CertificateFolder::new("127.0.0.1");
     let before = certificates.client();
     let mut node = node("a", &certificates.node("127.0.0.1", false));
-    let old_ca = certificates.text("old-ca.pem");
+    let old_ca = certificates.path("old-ca.pem");
     fs::rename(certificates.path("ca.pem"), &old_ca).expect("renames");
     for name in ["127.0.0.1.pem", "127.0.0.1.key", "client.pem", "client.key"] {
         fs::remove_file(certificates.path(name)).expect("removes");
@@ -342,26 +313,20 @@ fn certificates_are_read_again_on_sighup() {
     for transport in TRANSPORTS {
         assert_welcome(&node.address, transport, &old);
     }
-    certificates.make("127.0.0.1");
+    certificates.order(&["--hosts", "127.0.0.1"], 0, "");
     node.signal("-HUP");
     for transport in TRANSPORTS {
         wait_until("the new certificate is shown", || ask(&node.address, transport, &before).0);
-        assert_refused(&node.address, transport, &old, &["UnknownIssuer", "BadSignature"]);
+        assert_turned_away(&node.address, transport, &old, &["UnknownIssuer", "BadSignature"]);
     }
 }
 
 #[test]
 fn nothing_is_open_by_mistake() {
-    let start = |listen: &str, args: &[&str]| {
-        SutNode::try_start_at(listen, &[&["--name", "a"], args].concat()).err().unwrap_or_default()
-    };
-    let refusal = |args: &[&str]| start("127.0.0.1:0", args);
-    let open = start("0.0.0.0:0", &[]);
-    assert!(open.contains("add --insecure"), "{open}");
+    assert_refused(SutNode::try_start_at("0.0.0.0:0", &["--name", "a"]), "add --insecure");
     let certificates = CertificateFolder::new("127.0.0.1");
-    let (certificate, key) = (certificates.text("127.0.0.1.pem"), certificates.text("client.key"));
-    let empty = certificates.text("empty");
-    fs::write(Path::new(&empty), "").expect("a writable folder");
+    let (certificate, key) = (certificates.path("127.0.0.1.pem"), certificates.path("client.key"));
+    let empty = certificates.0.write("empty", "");
     for (args, words) in [
         (["--tls-certificate", &certificate].as_slice(), "give both files"),
         (&["--tls-certificate", &certificate, "--tls-key", &key], "cannot be used"),
@@ -370,15 +335,18 @@ fn nothing_is_open_by_mistake() {
         (&["--tls-certificate", &certificate, "--insecure"], "exclude each other"),
         (&["--token-file", "/nowhere"], "cannot read /nowhere"),
     ] {
-        let log = refusal(args);
-        assert!(log.contains(words), "{args:?}: {log}");
+        assert_refused(SutNode::try_start("a", args), words);
     }
-    let far = ["192.0.2.1:50051".to_owned()];
     for transport in TRANSPORTS {
         let words = ["192.0.2.1:50051 is on another machine; give --tls-ca, or --insecure"];
-        assert_refused(&far[0], transport, &[], &words);
+        assert_turned_away("192.0.2.1:50051", transport, &[], &words);
     }
     let both = [certificates.client(), vec!["--insecure".into()]].concat();
-    assert_refused("127.0.0.1:1", "grpc", &both, &["exclude each other"]);
-    assert_refused("127.0.0.1:1", "grpc", &certificates.known_client()[2..], &["need --tls-ca"]);
+    assert_turned_away("127.0.0.1:1", "grpc", &both, &["exclude each other"]);
+    assert_turned_away(
+        "127.0.0.1:1",
+        "grpc",
+        &certificates.known_client()[2..],
+        &["need --tls-ca"],
+    );
 }

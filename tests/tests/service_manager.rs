@@ -1,14 +1,11 @@
 //! A node under a service manager: systemd's notifications, and `sut-node health` for probes.
 
-use std::{
-    os::unix::net::UnixDatagram,
-    process::{Child, Command, Output},
-    time::Duration,
-};
+use std::{os::unix::net::UnixDatagram, process::Child, time::Duration};
 
 use e2e::{
+    Folder,
     ports::free_address,
-    process::{program, send_signal},
+    process::{Ended, command, send_signal, sut_node},
 };
 
 /// A running node. Dropping the value stops it.
@@ -21,19 +18,14 @@ impl Drop for NodeProcess {
     }
 }
 
-fn health(settings: &[&str]) -> (Option<i32>, String) {
-    let Output { status, stderr, .. } = Command::new(program("sut-node"))
-        .arg("health")
-        .args(settings)
-        .output()
-        .expect("sut-node starts");
-    (status.code(), String::from_utf8(stderr).expect("text"))
+fn health(settings: &[&str]) -> Ended {
+    sut_node(&[&["health"], settings].concat())
 }
 
 #[test]
 fn a_service_manager_is_told_when_the_node_is_ready_and_when_it_ends() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("notify");
+    let folder = Folder::create();
+    let path = folder.path("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");
     socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let next = || {
@@ -43,35 +35,26 @@ fn a_service_manager_is_told_when_the_node_is_ready_and_when_it_ends() {
     };
     let metrics = free_address();
     let asked = ["--metrics", &metrics];
-    assert!(matches!(health(&asked), (Some(1), why) if why.contains("no node answers")));
+    health(&asked).expect_text(1, "no node answers");
 
-    let node = Command::new(program("sut-node"))
-        .args([
-            "--engine",
-            "echo",
-            "--listen",
-            "127.0.0.1:0",
-            "--name",
-            "told",
-            "--metrics",
-            &metrics,
-        ])
+    let node = command("sut-node")
+        .args(["--engine", "echo", "--listen", "127.0.0.1:0", "--name", "told"])
+        .args(asked)
         .env("NOTIFY_SOCKET", &path)
         .spawn();
     let mut node = NodeProcess(node.expect("sut-node starts"));
     assert_eq!(next().trim(), "READY=1\nSTATUS=node told is ready");
-    assert_eq!(health(&asked).0, Some(0));
-    let everywhere = metrics.replace("127.0.0.1", "0.0.0.0");
-    assert_eq!(health(&["--metrics", &everywhere]).0, Some(0), "the node's own settings");
+    health(&asked).expect(0);
+    // The node's own settings.
+    health(&["--metrics", &metrics.replace("127.0.0.1", "0.0.0.0")]).expect(0);
 
     send_signal(node.0.id(), "-TERM");
     assert_eq!(next().trim(), "STOPPING=1\nSTATUS=answering samples in flight");
     assert!(node.0.wait().expect("a child process").success());
-    assert!(matches!(health(&asked), (Some(1), _)));
+    health(&asked).expect(1);
 }
 
 #[test]
 fn health_says_what_is_missing() {
-    let (code, why) = health(&[]);
-    assert!(code == Some(2) && why.contains("--metrics is not set"), "{why}");
+    health(&[]).expect_text(2, "--metrics is not set");
 }

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, sync::mpsc};
 
-use e2e::{LoadGen, Outcome, SutNode};
+use e2e::{Folder, LoadGen, Outcome, SutNode, assert_refused};
 use netdiv_contract::{
     layout::DataType,
     tokens,
@@ -28,19 +28,15 @@ fn run(addresses: &[&str], scenario: &str, mode: &str) -> LoadGen {
 }
 
 fn patient(run: LoadGen) -> LoadGen {
-    run.args(&["--benchmark", "sorting", "--setting", "server_target_qps=400"])
-        .args(&["--setting", "server_ttft_latency=20000000000"])
-        .args(&["--setting", "server_tpot_latency=20000000000"])
+    run.args(&["--benchmark", "sorting"]).set("server_target_qps=400").patient()
 }
 
 /// Returns the outputs of an accuracy run, in the data set's order.
 fn outputs(outcome: &Outcome) -> Vec<(u64, String)> {
-    let log: Vec<Value> =
-        serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list");
     let output = |e: &Value| {
         (e["qsl_idx"].as_u64().expect("a place"), e["data"].as_str().expect("hex").into())
     };
-    let mut outputs: Vec<_> = log.iter().map(output).collect();
+    let mut outputs: Vec<_> = outcome.accuracy_log().iter().map(output).collect();
     outputs.sort();
     outputs
 }
@@ -59,7 +55,7 @@ fn outputs_are_the_same_over_the_network_in_one_process_and_in_every_scenario() 
     let alone = LoadGen::in_one_process("offline");
     let file =
         alone.file("node.toml", "name = 'a'\nengine = 'decoder'\nmodel = 'sorting'\nthreads = 1\n");
-    let alone = patient(alone).args(&["--in-process", &file, "--mode", "accuracy"]).run().expect(0);
+    let alone = patient(alone).args(&["--in-process", &file]).accuracy().run().expect(0);
     assert_all_right(&alone);
     let wanted = outputs(&alone);
     assert_eq!(wanted.len(), 500);
@@ -82,7 +78,8 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
     let (a, b) = (sorter("a"), sorter("b"));
     let addresses = [&a.address[..], &b.address];
     let outcome = run(&addresses, "server", "performance")
-        .args(&["--setting", "min_duration_ms=1500", "--digests"])
+        .set("min_duration_ms=1500")
+        .args(&["--digests"])
         .run()
         .expect(0);
     let result = outcome.result();
@@ -110,7 +107,8 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
     let outcome = run(&addresses, "offline", "performance")
-        .args(&["--setting", "offline_expected_qps=200", "--setting", "min_duration_ms=1"])
+        .set("offline_expected_qps=200")
+        .set("min_duration_ms=1")
         .run()
         .expect(0);
     assert_eq!(outcome.result()["verdict"], "VALID");
@@ -119,15 +117,13 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
 
 #[test]
 fn outputs_that_a_limit_cuts_off_are_counted() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::create();
     let described = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sorting/sorting.toml");
     let text = fs::read_to_string(&described).expect("a description");
     let limited = text.replace("max_tokens = 13", "max_tokens = 6");
     assert_ne!(text, limited);
-    fs::write(path("sorting.toml"), limited).expect("a description");
-    fs::copy(described.with_extension("onnx"), path("sorting.onnx")).expect("a model");
-    let model = path("sorting.toml").display().to_string();
+    let model = folder.write("sorting.toml", limited);
+    fs::copy(described.with_extension("onnx"), folder.path("sorting.onnx")).expect("a model");
     let args = ["--engine", "decoder", "--model", &model, "--threads", "1"];
     let node = SutNode::start("a", &args);
     let outcome = run(&[&node.address], "offline", "accuracy").run().expect(0);
@@ -147,7 +143,7 @@ fn a_user_conf_takes_the_place_of_the_benchmarks_settings() {
     let run = LoadGen::new(&[&node.address], "offline");
     let conf = run.file("user.conf", "*.Offline.target_qps = 50\n*.Offline.min_duration = 2\n");
     let run = run.args(&["--benchmark", "sorting", "--user-conf", &conf]);
-    let outcome = run.args(&["--setting", "min_query_count=500"]).run().expect(0);
+    let outcome = run.set("min_query_count=500").run().expect(0);
     let settings = &outcome.result()["test_settings"];
     assert_eq!(settings["use_token_latencies"], "false", "{settings:#}");
     assert_eq!(settings["min_duration_ms"], "2");
@@ -172,19 +168,16 @@ fn a_run_with_prompts_that_the_model_does_not_take_is_refused_by_name() {
 
 #[test]
 fn a_model_that_is_not_as_described_is_no_node() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let description = folder.path().join("own.toml");
+    let folder = Folder::create();
     let text = "name = 'own'\nvocabulary = 16\nmax_input_tokens = 14\nmax_tokens = 13\n";
-    std::fs::write(&description, text).expect("a writable path");
-    let description = description.display().to_string();
+    let description = folder.write("own.toml", text);
     let start = || SutNode::try_start("a", &["--engine", "decoder", "--model", &description]);
     let log = start().expect_err("no node");
     assert!(log.contains("cannot read the model") && log.contains("own.onnx"), "{log}");
-    std::fs::write(folder.path().join("own.onnx"), "no model").expect("a writable path");
-    let log = start().expect_err("no node");
-    assert!(log.contains("own.onnx cannot be loaded as an ONNX model"), "{log}");
-    let log = SutNode::try_start("a", &["--engine", "decoder", "--postprocess", "none"]);
-    assert!(log.expect_err("no node").contains("--postprocess belongs to the engine onnx"));
+    folder.write("own.onnx", "no model");
+    assert_refused(start(), "own.onnx cannot be loaded as an ONNX model");
+    let started = SutNode::try_start("a", &["--engine", "decoder", "--postprocess", "none"]);
+    assert_refused(started, "--postprocess belongs to the engine onnx");
 }
 
 /// Returns all messages of the response to one prompt.

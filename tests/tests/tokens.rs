@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use e2e::{
-    Behaviour, FakeEngine, FakeNode, LoadGen, Outcome, SutNode, fake_engine::MODEL,
-    process::transport, slow_reader::SlowReader,
+    Behaviour, FakeEngine, FakeNode, Folder, LoadGen, Outcome, SutNode, assert_refused,
+    fake_engine::MODEL, process::transport, slow_reader::SlowReader,
 };
 use netdiv_contract::{
     layout::{DataType, InputLayout, TensorSpec},
@@ -25,16 +25,11 @@ fn speaker(name: &str, more: &[&str]) -> SutNode {
 /// Creates a run in which LoadGen measures tokens, with bounds that any machine meets.
 fn run(addresses: &[&str], scenario: &str, mode: &str) -> LoadGen {
     LoadGen::new(addresses, scenario)
-        .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:200x4-64", "--mode", mode])
+        .data("chat", "synthetic-ids:200x4-64")
+        .args(&["--mode", mode])
         .short(1500, 500)
-        .args(&["--setting", "min_query_count=700", "--setting", "use_token_latencies=true"])
-        .args(&["--setting", "server_ttft_latency=20000000000"])
-        .args(&["--setting", "server_tpot_latency=20000000000"])
-}
-
-/// Returns the entries of LoadGen's accuracy log.
-fn accuracy_log(outcome: &Outcome) -> Vec<Value> {
-    serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list")
+        .set("min_query_count=700")
+        .patient()
 }
 
 /// Returns a number from LoadGen's detail log.
@@ -92,7 +87,7 @@ fn the_outputs_are_the_same_in_every_scenario_and_begin_with_their_first_tokens(
         let outcome = run.expect(1);
         assert!(outcome.stdout.contains("greater than 1"), "{}", outcome.stdout);
         assert!(outcome.stdout.contains("answers have one token"), "{}", outcome.stdout);
-        let entries = accuracy_log(&outcome);
+        let entries = outcome.accuracy_log();
         assert_eq!(entries.len(), 200);
         for entry in &entries {
             let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
@@ -121,15 +116,17 @@ fn a_run_in_one_process_is_told_the_same() {
     let alone = LoadGen::in_one_process("server");
     let file = alone.file("node.toml", settings);
     let alone = alone
-        .args(&["--in-process", &file, "--benchmark", "chat", "--mode", "accuracy"])
-        .args(&["--dataset", "synthetic-ids:200x4-64", "--setting", "use_token_latencies=true"])
-        .args(&["--setting", "server_target_qps=500"])
+        .args(&["--in-process", &file, "--benchmark", "chat"])
+        .accuracy()
+        .args(&["--dataset", "synthetic-ids:200x4-64"])
+        .set("use_token_latencies=true")
+        .set("server_target_qps=500")
         .run()
         .expect(0);
     let outputs = |outcome: &Outcome| {
         let output =
             |e: &Value| (e["qsl_idx"].as_u64(), e["data"].clone(), e["token_data"].clone());
-        let mut outputs: Vec<_> = accuracy_log(outcome).iter().map(output).collect();
+        let mut outputs: Vec<_> = outcome.accuracy_log().iter().map(output).collect();
         outputs.sort_by_key(|(index, ..)| *index);
         outputs
     };
@@ -141,8 +138,8 @@ fn what_cannot_be_run_is_refused_by_name() {
     let echo = SutNode::echo("echo", &[]);
     for scenario in ["server", "offline"] {
         LoadGen::new(&[&echo.address], scenario)
-            .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:20x4"])
-            .args(&["--setting", "use_token_latencies=true"])
+            .data("chat", "synthetic-ids:20x4")
+            .set("use_token_latencies=true")
             .run()
             .expect_refusal(
                 "node echo runs the engine echo, whose responses are not made of tokens",
@@ -154,10 +151,13 @@ fn what_cannot_be_run_is_refused_by_name() {
         ", but the ids of node a go from 0 to 15: take ids of its model's tokenizer",
     );
     assert!(liar.seen(|seen| seen.requests.is_empty()));
-    let log = SutNode::try_start("a", &["--engine", "tokens", "--tokens-output", "9-3"]);
-    assert!(log.expect_err("no node").contains("MINIMUM-MAXIMUM"));
-    let log = SutNode::try_start("a", &["--engine", "echo", "--tokens-output", "9"]);
-    assert!(log.expect_err("no node").contains("--tokens-output belongs to the engine tokens"));
+    for (engine, output, words) in [
+        ("tokens", "9-3", "MINIMUM-MAXIMUM"),
+        ("echo", "9", "--tokens-output belongs to the engine tokens"),
+    ] {
+        let started = SutNode::try_start("a", &["--engine", engine, "--tokens-output", output]);
+        assert_refused(started, words);
+    }
 }
 
 /// Function that replies to a sample. It also receives the number of samples before.
@@ -401,28 +401,28 @@ fn a_prompt_that_is_too_long_for_the_nodes_tokens_is_refused_by_name() {
     );
     // One after the other, they fit.
     LoadGen::new(&[&node.address], "offline")
-        .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:200x4-20"])
-        .args(&["--mode", "accuracy", "--setting", "use_token_latencies=true"])
+        .data("chat", "synthetic-ids:200x4-20")
+        .accuracy()
+        .set("use_token_latencies=true")
         .run()
         .expect(0);
-    let args = [&pace[..], &["--max-in-flight-tokens", "50"]].concat();
-    let log = SutNode::try_start("a", &args).expect_err("no node");
-    assert!(log.contains("--max-in-flight-tokens 50: must be from 51"), "{log}");
-    let log = SutNode::try_start("a", &["--engine", "echo", "--max-in-flight-tokens", "50"]);
-    assert!(log.expect_err("no node").contains("models whose outputs are tokens"));
-    let log = SutNode::try_start("a", &[&pace[..], &["--batch-timeout", "50us"]].concat());
-    assert!(log.expect_err("no node").contains("--batch-timeout belongs to the engine onnx"));
+    let room = ["--max-in-flight-tokens", "50"];
+    for (engine, option, words) in [
+        (&pace[..], room, "--max-in-flight-tokens 50: must be from 51"),
+        (&["--engine", "echo"], room, "models whose outputs are tokens"),
+        (&pace, ["--batch-timeout", "50us"], "--batch-timeout belongs to the engine onnx"),
+    ] {
+        assert_refused(SutNode::try_start("a", &[engine, &option].concat()), words);
+    }
 }
 
 #[test]
 fn a_node_says_where_its_serving_engine_is() {
     let engine = FakeEngine::start(None);
-    let folder = tempfile::tempdir().expect("a folder");
-    let model = folder.path().join("tiny.toml");
-    std::fs::write(&model, MODEL).expect("a writable folder");
-    let args = ["--engine", "openai", "--url", &engine.url];
+    let folder = Folder::create();
+    let model = folder.write("tiny.toml", MODEL);
     let node =
-        SutNode::start("a", &[&args[..], &["--model", &model.display().to_string()]].concat());
+        SutNode::start("a", &["--engine", "openai", "--url", &engine.url, "--model", &model]);
     let outcome = run(&[&node.address], "server", "accuracy").run().expect(0);
     let address = engine.url.strip_prefix("http://").expect("its scheme");
     let expected = json!([{ "address": address, "here": true, "interface": "lo" }]);

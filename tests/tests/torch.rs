@@ -2,14 +2,13 @@
 //! sample with the results of Python torch (`tests/models/README.md`); and its errors for bad
 //! input.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
 use bytes::Bytes;
-use e2e::{LoadGen, Outcome, SutNode, npy, process::program};
-use loadgen_node::official_log::read_responses;
+use e2e::{
+    Folder, LoadGen, Outcome, SutNode, assert_refused, npy,
+    process::{Ended, command, program},
+};
 use netdiv_contract::layout::InputLayout;
 
 /// Returns the path of a fixture.
@@ -35,17 +34,15 @@ fn accuracy_run(node: &SutNode, dataset: &str, args: &[&str]) -> LoadGen {
     let parts: Vec<_> = dataset.split('+').map(model).collect();
     let named: &[&str] = if args.contains(&"--benchmark") { &[] } else { &["--benchmark", "x"] };
     LoadGen::new(&[&node.address], "offline")
-        .args(&["--mode", "accuracy", "--dataset", &parts.join("+")])
+        .accuracy()
+        .args(&["--dataset", &parts.join("+")])
         .args(named)
         .args(args)
 }
 
 /// Returns the responses in the order of the samples.
 fn responses(outcome: &Outcome) -> Vec<Vec<u8>> {
-    let path = outcome.path("mlperf_log_accuracy.json");
-    let mut responses = read_responses(&path).expect("LoadGen's accuracy log");
-    responses.sort_by_key(|response| response.qsl_idx);
-    responses.into_iter().map(|response| response.data).collect()
+    outcome.responses().into_iter().map(|response| response.data).collect()
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -78,7 +75,7 @@ fn assert_same(outcome: &Outcome, answers: &[Bytes]) {
 fn the_digits_network_gives_the_answers_that_it_gives_through_onnx() {
     let onnx = SutNode::start("onnx", &[]);
     let answers = |node: &SutNode| {
-        let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
+        let run = LoadGen::new(&[&node.address], "offline").accuracy();
         let outcome = run.run().expect(0);
         assert_eq!(outcome.result()["accuracy"]["correct"], 493);
         responses(&outcome)
@@ -195,12 +192,12 @@ fn a_node_beyond_the_graph_ends_the_run_and_a_node_without_its_graph_does_not_st
         let run = LoadGen::new(&[&node.address], "offline");
         let samples = npy("<i8", "(2, 1)", [7, number].into_iter().flat_map(i64::to_le_bytes));
         let samples = run.file("nodes.npy", samples);
-        run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &samples])
+        run.data("x", &samples)
+            .accuracy()
             .run()
             .expect_failure(&format!("node {number}; the graph has nodes 0 to 299"));
     }
-    let log = refusal(&["--model", &model("rgat.toml")]);
-    assert!(log.contains("rgat-graph"), "{log}");
+    assert_refused(try_torch(&["--model", &model("rgat.toml")]), "rgat-graph");
 }
 
 /// Maximum difference of a pixel between processors (`tests/models/README.md`).
@@ -218,8 +215,9 @@ fn a_prompt_gives_its_image_with_the_ids_of_both_tokenizers_or_of_one() {
         for scenario in ["offline", "server"] {
             let parts: Vec<_> = samples.split('+').map(model).collect();
             let outcome = LoadGen::new(&[&node.address], scenario)
-                .args(&["--mode", "accuracy", "--dataset", &parts.join("+"), "--benchmark", "x"])
-                .args(&["--setting", "server_target_qps=10"])
+                .accuracy()
+                .args(&["--dataset", &parts.join("+"), "--benchmark", "x"])
+                .set("server_target_qps=10")
                 .run()
                 .expect(0);
             let (got, want) = (responses(&outcome), expected("stable-diffusion-xl-answers.npy"));
@@ -240,9 +238,7 @@ fn an_id_beyond_the_vocabulary_and_a_prompt_without_end_end_the_run() {
         let run = LoadGen::new(&[&node.address], "offline");
         let ids = std::iter::repeat_n(i32::to_le_bytes(id), 77).flatten();
         let samples = run.file("ids.npy", npy("<i4", "(1, 77)", ids));
-        run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &samples])
-            .run()
-            .expect_failure(want);
+        run.data("x", &samples).accuracy().run().expect_failure(want);
     }
 }
 
@@ -250,16 +246,13 @@ fn an_id_beyond_the_vocabulary_and_a_prompt_without_end_end_the_run() {
 fn a_jpeg_that_is_none_ends_the_run_and_not_the_node() {
     let node = torch("resnet50-jpeg.toml", &[]);
     let run = LoadGen::new(&[&node.address], "offline");
-    let folder = run.file("x", "").replace("/x", "/pictures");
-    std::fs::create_dir(&folder).expect("a writable path");
-    for n in 0..8 {
+    run.file("pictures/5.jpg", "a text");
+    let folder = run.folder().join("pictures").display().to_string();
+    for n in (0..8).filter(|n| *n != 5) {
         let picture = model(&format!("resnet50-jpeg/{n}.jpg"));
         std::fs::copy(picture, format!("{folder}/{n}.jpg")).expect("a writable path");
     }
-    std::fs::write(format!("{folder}/5.jpg"), "a text").expect("a writable path");
-    run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &folder])
-        .run()
-        .expect_failure("not a JPEG that can be decoded");
+    run.data("x", &folder).accuracy().run().expect_failure("not a JPEG that can be decoded");
     let labels = expected("resnet50-answers.npy");
     assert_same(&accuracy_run(&node, "resnet50-jpeg", &[]).run().expect(0), &labels);
 }
@@ -285,31 +278,24 @@ fn samples_that_disagree_in_length_or_are_too_long_end_the_run() {
         };
         let parts = [one("i.npy", lengths[0]), one("m.npy", lengths[1]), one("s.npy", lengths[2])];
         let dataset = parts.join("+");
-        run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &dataset])
-            .run()
-            .expect_failure(want);
+        run.data("x", &dataset).accuracy().run().expect_failure(want);
     }
 }
 
 /// Writes a changed copy of a fixture's manifest beside the model.
-fn changed(manifest: &str, from: &str, to: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+fn changed(manifest: &str, from: &str, to: &str) -> (Folder, String) {
+    let folder = Folder::create();
     let text = std::fs::read_to_string(model(manifest)).expect("a fixture");
     assert!(text.contains(from), "{text}");
-    let path = folder.path().join("changed.toml");
-    std::fs::write(&path, text.replace(from, to)).expect("a writable path");
+    let path = folder.write("changed.toml", text.replace(from, to));
     for file in ["digits.pt", "bert.pt"] {
-        std::fs::copy(model(file), folder.path().join(file)).expect("a writable path");
+        std::fs::copy(model(file), folder.path(file)).expect("a writable path");
     }
-    let path = path.to_str().expect("a path in UTF-8").into();
     (folder, path)
 }
 
-fn refusal(args: &[&str]) -> String {
-    match SutNode::try_start("a", &[&["--engine", "torch"], args].concat()) {
-        Ok(_) => panic!("{args:?} must be refused"),
-        Err(log) => log,
-    }
+fn try_torch(args: &[&str]) -> Result<SutNode, String> {
+    SutNode::try_start("a", &[&["--engine", "torch"], args].concat())
 }
 
 #[test]
@@ -338,28 +324,24 @@ fn models_that_do_not_fit_their_manifest_are_refused_with_the_difference() {
         ("uint8", "uint9", "expected one of `uint8`, `int8`"),
     ] {
         let (_folder, manifest) = changed("digits.toml", from, to);
-        let log = refusal(&["--model", &manifest]);
-        assert!(log.contains(want), "{to}: {log}");
-        assert!(!log.contains("panic"), "{log}");
+        let log = try_torch(&["--model", &manifest]).expect_err("must be refused");
+        assert!(log.contains(want) && !log.contains("panic"), "{to}: {log}");
     }
     let (_folder, manifest) = changed(
         "bert.toml",
         "\"start_logits\"\ndata_type = \"float32\"\nshape = [\"tokens\"]",
         "\"start_logits\"\ndata_type = \"float32\"\nshape = [\"words\"]",
     );
-    let log = refusal(&["--model", &manifest]);
-    assert!(log.contains("\"words\" is missing in the inputs"), "{log}");
+    assert_refused(try_torch(&["--model", &manifest]), "\"words\" is missing in the inputs");
 }
 
 #[test]
 fn a_damaged_model_is_refused() {
     let (folder, manifest) = changed("digits.toml", "fp32", "fp32");
-    let file = folder.path().join("digits.pt");
-    let whole = std::fs::read(&file).expect("a fixture");
+    let whole = std::fs::read(folder.path("digits.pt")).expect("a fixture");
     for damaged in [&whole[..whole.len() / 2], b"", b"not a model"] {
-        std::fs::write(&file, damaged).expect("a writable path");
-        let log = refusal(&["--model", &manifest]);
-        assert!(log.contains("digits.pt cannot be served"), "{log}");
+        folder.write("digits.pt", damaged);
+        assert_refused(try_torch(&["--model", &manifest]), "digits.pt cannot be served");
     }
 }
 
@@ -367,34 +349,23 @@ fn a_damaged_model_is_refused() {
 fn devices_that_are_absent_are_refused_with_those_that_are_there() {
     let manifest = model("digits.toml");
     for device in ["cuda:99", "tpu", ""] {
-        let log = refusal(&["--model", &manifest, "--devices", device]);
-        assert!(log.contains(&format!("there is no device {device}")), "{log}");
+        let started = try_torch(&["--model", &manifest, "--devices", device]);
+        assert_refused(started, &format!("there is no device {device}"));
     }
-    let log = refusal(&[]);
-    assert!(log.contains("need --model"), "{log}");
-}
-
-fn devices(args: &[&str], libtorch: Option<&str>) -> std::process::Output {
-    let mut command = Command::new(program("sut-node"));
-    command.arg("devices").args(args);
-    match libtorch {
-        Some(folder) => command.env("LIBTORCH", folder),
-        None => command.env_remove("LIBTORCH"),
-    };
-    command.output().expect("sut-node starts")
+    assert_refused(try_torch(&[]), "need --model");
 }
 
 #[test]
 fn devices_says_what_there_is_and_why_not() {
-    let found = devices(&[], Some(&std::env::var("LIBTORCH").expect("cargo sets it")));
-    let text = String::from_utf8(found.stdout).expect("text");
-    assert!(found.status.success() && text.contains("torch (libtorch 2.11)"), "{text}");
+    let devices =
+        |libtorch: &str| Ended::of(command("sut-node").arg("devices").env("LIBTORCH", libtorch));
+    let found = devices(&std::env::var("LIBTORCH").expect("cargo sets it"));
+    let text = found.expect_text(0, "torch (libtorch 2.11)").stdout;
     assert!(text.lines().any(|line| line.trim_start().starts_with("cpu ")), "{text}");
 
-    let empty = tempfile::tempdir().expect("a temporary folder");
-    let nowhere = devices(&[], empty.path().to_str());
-    let text = String::from_utf8(nowhere.stderr).expect("text");
-    assert!(!nowhere.status.success() && text.contains("has no libtorch_cpu.so"), "{text}");
+    let nowhere = devices(&Folder::create().path(""));
+    let is_named = nowhere.stderr.contains("has no libtorch_cpu.so");
+    assert!(nowhere.code != Some(0) && is_named, "{nowhere:#?}");
 }
 
 /// A `sut-node` without libtorch serves all engines except torch.
@@ -405,28 +376,18 @@ fn a_node_needs_no_libtorch_for_other_engines() {
     assert!(!libraries.contains("torch") && libraries.contains("libc.so"), "{libraries}");
 }
 
-fn node_settings(run: &LoadGen, text: &str) -> PathBuf {
-    run.file("node.toml", text).into()
+/// Creates a run in one process, with the engine torch and a model of the fixtures.
+fn in_one_process(scenario: &str, manifest: &str) -> LoadGen {
+    let run = LoadGen::in_one_process(scenario);
+    let settings = format!("engine = \"torch\"\nmodel = {:?}\nname = \"x\"\n", model(manifest));
+    let settings = run.file("node.toml", settings);
+    run.args(&["--in-process", &settings]).accuracy()
 }
 
 #[test]
 fn a_run_in_one_process_gives_the_same_answers_and_says_what_it_is() {
-    let run = LoadGen::in_one_process("offline");
-    let settings =
-        format!("engine = \"torch\"\nmodel = {:?}\nname = \"x\"\n", model("resnet50.toml"));
-    let settings = node_settings(&run, &settings);
-    let outcome = run
-        .args(&["--in-process", settings.to_str().expect("text")])
-        .args(&[
-            "--benchmark",
-            "x",
-            "--mode",
-            "accuracy",
-            "--dataset",
-            &model("resnet50-uint8.npy"),
-        ])
-        .run()
-        .expect(0);
+    let run = in_one_process("offline", "resnet50.toml").data("x", &model("resnet50-uint8.npy"));
+    let outcome = run.run().expect(0);
     assert_same(&outcome, &expected("resnet50-answers.npy"));
     let result = outcome.result();
     assert_eq!(result["transport"], "in-process");
@@ -437,38 +398,20 @@ fn a_run_in_one_process_gives_the_same_answers_and_says_what_it_is() {
 #[test]
 fn a_failure_in_one_process_ends_the_run_with_its_reason() {
     for scenario in ["offline", "single-stream"] {
-        let run = LoadGen::in_one_process(scenario);
-        let settings = format!(
-            "engine = \"torch\"\nmodel = {:?}\nname = \"x\"\n",
-            model("resnet50-jpeg.toml")
-        );
-        let settings = node_settings(&run, &settings);
-        run.args(&["--in-process", settings.to_str().expect("text")])
-            .args(&["--benchmark", "x", "--dataset", "synthetic:8x100", "--mode", "accuracy"])
-            .run()
-            .expect_failure("not a JPEG that can be decoded");
+        let run = in_one_process(scenario, "resnet50-jpeg.toml").data("x", "synthetic:8x100");
+        run.run().expect_failure("not a JPEG that can be decoded");
     }
 }
 
 #[test]
 fn the_tax_is_the_ratio_of_a_network_run_and_one_without() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let settings = folder.path().join("node.toml");
-    std::fs::write(&settings, "engine = \"echo\"\n").expect("a writable path");
-    let mut command = Command::new(program("loadgen-node"));
-    command.current_dir(folder.path()).args([
-        "tax",
-        "--rounds",
-        "2",
-        "--node-config",
-        "node.toml",
-        "--",
-    ]);
-    command.args(["--scenario", "offline", "--benchmark", "x", "--dataset", "synthetic:10x100"]);
-    command.args(["--setting", "min_duration_ms=200", "--setting", "offline_expected_qps=1000"]);
-    let ran = command.output().expect("loadgen-node starts");
-    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-    assert!(ran.status.success(), "{text}{}", String::from_utf8_lossy(&ran.stderr));
-    assert!(text.contains("median") && text.contains("; rounds: 2\n"), "{text}");
-    assert!(folder.path().join("out/tax/2-in-process/result.json").is_file());
+    let folder = Folder::create();
+    folder.write("node.toml", "engine = \"echo\"\n");
+    let mut tax = command("loadgen-node");
+    tax.current_dir(folder.root());
+    tax.args(["tax", "--rounds", "2", "--node-config", "node.toml", "--", "--scenario", "offline"]);
+    tax.args(["--benchmark", "x", "--dataset", "synthetic:10x100"]);
+    tax.args(["--setting", "min_duration_ms=200", "--setting", "offline_expected_qps=1000"]);
+    Ended::of(&mut tax).expect_text(0, "median").expect_text(0, "; rounds: 2\n");
+    assert!(folder.root().join("out/tax/2-in-process/result.json").is_file());
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use bytes::Bytes;
 use e2e::{LoadGen, Outcome, SutNode};
-use loadgen_node::official_log::read_responses;
 use netdiv_contract::layout::InputLayout;
 
 const GREEDY: [&str; 3] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral"];
@@ -23,18 +22,14 @@ fn nodes(name: &str) -> [SutNode; 2] {
     })
 }
 
-fn run(nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
-    run_of("chat", nodes, name, scenario)
+/// Creates a run with bounds that any machine meets.
+fn patient(nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
+    run_of("chat", nodes, name, scenario).patient()
 }
 
 fn run_of(benchmark: &str, nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
-    LoadGen::new(&addresses, scenario).args(&[
-        "--benchmark",
-        benchmark,
-        "--dataset",
-        &model(&format!("{name}-prompts.ids")),
-    ])
+    LoadGen::new(&addresses, scenario).data(benchmark, &model(&format!("{name}-prompts.ids")))
 }
 
 /// Asserts that every prompt has one response, equal to the output of transformers.
@@ -43,9 +38,7 @@ fn assert_outputs(outcome: &Outcome, name: &str) {
     let data = netdiv_dataset::open(&model(&format!("{name}-outputs.ids"))).expect("outputs");
     let wanted =
         |n| -> Bytes { data.read(n).expect("an output").into_payload(&InputLayout::default()) };
-    let log = outcome.path("mlperf_log_accuracy.json");
-    let mut responses = read_responses(&log).expect("LoadGen's accuracy log");
-    responses.sort_by_key(|response| response.qsl_idx);
+    let responses = outcome.responses();
     assert_eq!(responses.len(), data.sample_count(), "each prompt once");
     for (place, response) in responses.iter().enumerate() {
         assert_eq!(response.qsl_idx, place);
@@ -53,20 +46,13 @@ fn assert_outputs(outcome: &Outcome, name: &str) {
     }
 }
 
-/// Sets bounds that any machine meets.
-fn patient(run: LoadGen) -> LoadGen {
-    run.counting_tokens()
-        .args(&["--setting", "server_ttft_latency=20000000000"])
-        .args(&["--setting", "server_tpot_latency=20000000000"])
-}
-
 #[test]
 fn two_nodes_give_the_ids_that_transformers_gives() {
     for name in GREEDY {
         let nodes = nodes(name);
         for scenario in ["offline", "server"] {
-            let run = patient(run(&nodes, name, scenario)).args(&["--mode", "accuracy"]);
-            let outcome = run.args(&["--setting", "server_target_qps=200"]).run().expect(0);
+            let run = patient(&nodes, name, scenario).accuracy();
+            let outcome = run.set("server_target_qps=200").run().expect(0);
             assert_outputs(&outcome, name);
         }
     }
@@ -78,10 +64,7 @@ fn gptj_searches_with_beams_and_loadgen_takes_its_answers_whole() {
     // The data set once in Offline, and in Server enough queries for LoadGen to be sure of a p99.
     for (scenario, milliseconds, qps) in [("offline", 1, 200_000), ("server", 2000, 250)] {
         let run = || run_of("gptj-99", &nodes, "tiny-gptj", scenario);
-        let outcome = run()
-            .args(&["--mode", "accuracy", "--setting", "server_target_qps=50"])
-            .run()
-            .expect(0);
+        let outcome = run().accuracy().set("server_target_qps=50").run().expect(0);
         assert_outputs(&outcome, "tiny-gptj");
         assert!(outcome.stdout.contains("language/gpt-j/evaluation.py"), "{}", outcome.stdout);
         // Its own key in mlperf.conf: 20 s for a response in Server, and every sample as often as
@@ -103,7 +86,7 @@ fn loadgen_finds_runs_valid_and_both_nodes_have_a_part() {
     // Enough queries for LoadGen to be sure of a p99, and some 200 samples in Offline, however fast
     // the machine is.
     for (scenario, milliseconds, qps) in [("server", 2000, 500), ("offline", 1, 200_000)] {
-        let run = patient(run(&nodes, "tiny-llama", scenario)).short(milliseconds, qps);
+        let run = patient(&nodes, "tiny-llama", scenario).short(milliseconds, qps);
         let outcome = run.args(&["--digests"]).run().expect(0);
         let result = outcome.result();
         assert_eq!(result["verdict"], "VALID", "{scenario}: {result:#}");

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN, process::soon};
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN};
 use netdiv_contract::{
     PROTOCOL_VERSION, checksum,
     encoding::decode,
@@ -24,6 +24,8 @@ use netdiv_contract::{
 use netdiv_dataset as dataset;
 use prost::Message;
 use tonic::transport::{Channel, Endpoint};
+
+use crate::calls::soon;
 
 /// Returns the bytes that docs/PROTOCOL.md shows below this heading.
 fn golden(heading: &str) -> Vec<u8> {
@@ -123,8 +125,9 @@ fn each_sample_crosses_alone_and_unchanged() {
     for encoding in ["none", "zstd", "lz4"] {
         let node = FakeNode::start(Behaviour::good("fake"));
         LoadGen::new(&[&node.address], "multi-stream")
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:100x2000@5"])
-            .args(&["--mode", "accuracy", "--encoding", encoding, "--connections", "2"])
+            .fabric("100x2000@5")
+            .accuracy()
+            .args(&["--encoding", encoding, "--connections", "2"])
             .run()
             .expect(0);
         let data = dataset::open("synthetic:100x2000@5").expect("a data set");
@@ -155,7 +158,7 @@ fn the_name_is_asked_over_the_network_every_time() {
     let slow = FakeNode::start(Behaviour { describe_delay: delay, ..Behaviour::good("slow") });
     let quick = FakeNode::start(Behaviour::good("quick"));
     let outcome = LoadGen::new(&[&slow.address, &quick.address], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
+        .fabric("8x64")
         .short(0, 1)
         .run()
         .expect(0);
@@ -310,10 +313,9 @@ async fn health_reflection_and_metrics_are_served() {
     assert!(names.contains("netdiv.v1.SutNode") && names.contains("grpc.health.v1.Health"));
 
     // Health needs no token; reflection does.
-    let folder = tempfile::tempdir().expect("a folder");
-    let token = folder.path().join("token");
-    std::fs::write(&token, "0123456789abcdef").expect("a file");
-    let guarded = SutNode::start("b", &["--token-file", &token.display().to_string()]);
+    let folder = e2e::Folder::create();
+    let token = folder.write("token", "0123456789abcdef");
+    let guarded = SutNode::start("b", &["--token-file", &token]);
     let channel = connect(&guarded.address).await;
     let check = HealthCheckRequest { service: "netdiv.v1.SutNode".to_owned() };
     HealthClient::new(channel.clone()).check(check).await.expect("healthy");
@@ -322,7 +324,7 @@ async fn health_reflection_and_metrics_are_served() {
         .await;
     assert_eq!(refused.expect_err("no token").code(), tonic::Code::Unauthenticated);
 
-    LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]).run().expect(0);
+    LoadGen::new(&[&node.address], "offline").accuracy().run().expect(0);
     let text = e2e::scrape::get(&metrics, "/metrics").expect("an answer");
     assert!(text.contains("netdiv_samples_received_total 500"), "{text}");
     assert!(text.contains("netdiv_batch_samples_bucket"), "{text}");

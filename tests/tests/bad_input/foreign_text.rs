@@ -1,8 +1,9 @@
 //! Text files from editors of other systems.
 
-use std::process::Command;
-
-use e2e::{LoadGen, SutNode, process::program};
+use e2e::{
+    Folder, LoadGen, SutNode,
+    process::{Ended, command},
+};
 
 /// Returns the name and the bytes of a text in each format that editors of other systems write.
 fn written_elsewhere(text: &str) -> [(&'static str, Vec<u8>); 7] {
@@ -25,19 +26,20 @@ type FileReader<'a> = &'a dyn Fn(&str) -> (bool, String);
 #[test]
 fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
     let node = SutNode::echo("a", &[]);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create();
     let say = |name: &str, args: &[&str]| {
-        let output = Command::new(program(name)).args(args).output().expect("it starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.success(), text(&output.stdout) + &text(&output.stderr))
+        let ended = Ended::of(command(name).args(args));
+        (ended.code == Some(0), ended.said())
     };
     // LoadGen's log shows the values it read.
     let run = |option: &str, path: &str, more: &[&str]| {
         let run = LoadGen::new(&[&node.address], "server").args(more);
         let outcome = run
             .args(&["--benchmark", "digits"])
-            .args(&["--setting", "min_duration_ms=100", "--setting", "min_query_count=20"])
-            .args(&["--setting", "server_target_latency_ns=1000000000", option, path])
+            .set("min_duration_ms=100")
+            .set("min_query_count=20")
+            .set("server_target_latency_ns=1000000000")
+            .args(&[option, path])
             .run();
         (outcome.code != Some(2), outcome.read("mlperf_log_detail.txt") + &outcome.stderr)
     };
@@ -45,7 +47,7 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
     let served =
         "name = \"mine\"\nvocabulary = 100\nmax_input_tokens = 9\nmax_tokens = 4\neos = [2]\n";
     let manifest = include_str!("../../models/digits.toml");
-    std::fs::write(folder.path().join("digits.pt"), "").expect("a writable folder");
+    folder.write("digits.pt", "");
     let kinds: [(&str, &str, FileReader<'_>); 10] = [
         ("correct-horse-battery-staple\n", "token_file = ", &|path| {
             sut_node(&["--engine", "echo", "--token-file", path])
@@ -58,9 +60,9 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
         }),
         (manifest, "model = ", &|path| sut_node(&["--engine", "torch", "--model", path])),
         ("submitted_by = \"mine\"\n", "submitted_by", &|path| {
-            let output = folder.path().join("tree").display().to_string();
-            let (_, said) =
-                say("loadgen-node", &["submission", "--settings", path, "--output", &output]);
+            let output = ["--output", &folder.path("tree")];
+            let args = [&["submission", "--settings", path], &output[..]].concat();
+            let (_, said) = say("loadgen-node", &args);
             (!said.contains("a NUL"), said)
         }),
         (
@@ -90,16 +92,13 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
             &|path| run("--audit-config", path, &["--setting", "server_target_qps=1000"]),
         ),
     ];
-    let path = folder.path().join("text.toml").display().to_string();
     for (text, want, reads) in kinds {
         for (form, bytes) in written_elsewhere(text) {
-            std::fs::write(&path, bytes).expect("a writable folder");
-            let (is_taken, said) = reads(&path);
+            let (is_taken, said) = reads(&folder.write("text.toml", bytes));
             assert!(is_taken && said.contains(want), "{form}: {text}: {said}");
         }
         let unmarked: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        std::fs::write(&path, unmarked).expect("a writable folder");
-        let (is_taken, said) = reads(&path);
+        let (is_taken, said) = reads(&folder.write("text.toml", unmarked));
         assert!(!is_taken && said.contains("line 1, character 2: a NUL"), "{text}: {said}");
     }
 }
