@@ -51,6 +51,8 @@ pub struct Behaviour {
     pub description_change: Option<(usize, DescriptionChange)>,
     /// Returns the replies to a request. Its first argument is the number of earlier requests.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
+    /// Changes each reply.
+    pub spoil: fn(&mut InferResponse),
     /// Number of requests after which the node ends its half of a stream, without a reason.
     pub max_requests: usize,
     /// Acknowledges a flush if set.
@@ -108,6 +110,7 @@ impl Behaviour {
             describe_delay: Duration::ZERO,
             description_change: None,
             reply: |_, request| vec![answer(&request)],
+            spoil: |_| {},
             max_requests: usize::MAX,
             acknowledges_flush: true,
             uncounted_samples: 0,
@@ -170,7 +173,7 @@ impl Service {
         &self,
         session: &str,
     ) -> impl FnMut(InferRequest) -> Vec<InferResponse> + Send + use<> {
-        let (seen, reply) = (self.seen.clone(), self.behaviour.reply);
+        let (seen, reply, spoil) = (self.seen.clone(), self.behaviour.reply, self.behaviour.spoil);
         seen.lock().expect("no holder panics").sessions.push(session.into());
         move |request| {
             let before = {
@@ -179,7 +182,8 @@ impl Service {
                 seen.requests.len() - 1
             };
             let sample = request.payload.clone();
-            let replies = reply(before, request);
+            let mut replies = reply(before, request);
+            replies.iter_mut().for_each(spoil);
             let payloads = replies.iter().map(|reply| (sample.clone(), reply.payload.clone()));
             seen.lock().expect("no holder panics").replies.extend(payloads);
             replies

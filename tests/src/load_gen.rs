@@ -281,6 +281,12 @@ impl Outcome {
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("result.json: {e}\n{self:#?}"))
     }
 
+    /// Returns the reasons in `result.json`.
+    pub fn reasons(&self) -> Vec<String> {
+        let reasons = self.result()["reasons"].clone();
+        serde_json::from_value(reasons).expect("a list of texts")
+    }
+
     /// Asserts the exit code.
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
@@ -289,27 +295,37 @@ impl Outcome {
 
     /// Asserts that the run failed for this reason, and that LoadGen's own log states it.
     pub fn expect_failure(self, reason: &str) -> Self {
-        let outcome = self.expect(3);
-        let result = outcome.result();
+        self.assert_failed(reason);
+        self
+    }
+
+    /// Like [`expect_failure`](Self::expect_failure).
+    pub fn assert_failed(&self, reason: &str) {
+        assert_eq!(self.code, Some(3), "{self:#?}");
+        let result = self.result();
         assert_eq!(result["verdict"], "FAILED");
         assert!(result["reasons"][0].as_str().is_some_and(|r| r.contains(reason)), "{result:#}");
-        assert!(outcome.stdout.contains(reason), "{}", outcome.stdout);
-        let log = outcome.read("mlperf_log_detail.txt");
+        assert!(self.stdout.contains(reason), "{}", self.stdout);
+        let log = self.read("mlperf_log_detail.txt");
         let marked = |line: &&str| line.contains("netdiv: the run failed") && line.contains(reason);
         let error = log.lines().find(marked).unwrap_or_else(|| panic!("no error in\n{log}"));
         assert!(error.contains("\"is_error\": true"), "{error}");
         assert!(!log.contains("result_validity"), "a failed run must have no result\n{log}");
-        outcome
     }
 
     /// Asserts that the run was refused with this text and left no empty folder.
     pub fn expect_refusal(self, text: &str) -> Self {
-        let outcome = self.expect(2);
-        assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
+        self.assert_refused(text);
+        self
+    }
+
+    /// Like [`expect_refusal`](Self::expect_refusal).
+    pub fn assert_refused(&self, text: &str) {
+        assert_eq!(self.code, Some(2), "{self:#?}");
+        assert!(self.stderr.contains(text), "`{text}` in {}", self.stderr);
         let is_empty =
             |folder: PathBuf| folder.read_dir().is_ok_and(|mut files| files.next().is_none());
-        assert!(!is_empty(outcome.path("")), "{}", outcome.stderr);
-        outcome
+        assert!(!is_empty(self.path("")), "{}", self.stderr);
     }
 }
 

@@ -142,6 +142,7 @@ fn settings_that_make_no_sense() {
         (&["--policy", "random"], "[possible values: pull, least-outstanding, round-robin]"),
         (&["--connections", "0"], "must be at least 1"),
         (&["--connections", "18446744073709551615"], "must be from 1 to 65535"),
+        (&["--connections", "65535", "--streams", "2"], "131070 streams are too many"),
         (&["--io-threads", "1000000"], "must be from 1 to 1024"),
         (&["--performance-samples", "0"], "must be at least 1"),
         (&["--sample-timeout", "0s"], "must be at least 1"),

@@ -24,6 +24,17 @@ use fault::Fault;
 /// Number of faults that are tested at the same time. Most of a test's time is waiting.
 const AT_ONCE: usize = 6;
 
+/// Prints the name of a fault if its checks panic.
+struct NameOnPanic<'a>(&'a str);
+
+impl Drop for NameOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("not as promised: {}", self.0);
+        }
+    }
+}
+
 #[test]
 fn every_fault_has_its_verdict() {
     let only = std::env::var("NETDIV_FAULT").unwrap_or_default();
@@ -39,7 +50,10 @@ fn every_fault_has_its_verdict() {
     let chosen: Vec<Fault> =
         all.into_iter().flatten().filter(|fault| fault.name.contains(&only)).collect();
     assert!(!chosen.is_empty(), "no fault has {only:?} in its name");
-    let seen = side_by_side(AT_ONCE, &chosen, Fault::strike);
+    let seen = side_by_side(AT_ONCE, &chosen, |fault| {
+        let _name = NameOnPanic(&fault.name);
+        fault.strike()
+    });
     let rows: Vec<_> =
         chosen.iter().zip(&seen).filter_map(|(f, s)| Some((f, s.as_ref()?))).collect();
     println!("{}", table::of(&rows));

@@ -36,7 +36,6 @@ mod plugin_tokens;
 mod probe;
 mod python;
 mod python_tokens;
-mod qdl;
 mod relay;
 mod report;
 mod rules;

@@ -1,4 +1,5 @@
-//! The relay applies exactly its faults to bytes. Random faults have their tests in `direction.rs`.
+//! The relay applies exactly its faults to bytes. Random faults have their tests in `direction.rs`;
+//! `faults/network.rs` relies on flipped bits and cut messages over TCP.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -133,29 +134,6 @@ fn tcp_ends_as_it_is_told() {
     for end in [&mut client, &mut node] {
         assert_eq!(end.read(&mut [0]).expect_err("reset").kind(), ErrorKind::ConnectionReset);
     }
-}
-
-#[test]
-fn tcp_ends_in_the_middle_of_a_message() {
-    let Tcp { relay, mut client, mut node } = Tcp::open();
-    relay.set_one_way(Direction::ToNode, Faults { truncate_at: Some(300), ..Faults::none() });
-    client.write_all(&[1; 1000]).expect("sends");
-    let mut read = Vec::new();
-    node.read_to_end(&mut read).expect("a clean end");
-    assert_eq!(read, [1; 300]);
-    assert_eq!(client.read(&mut [0]).expect("a clean end"), 0);
-}
-
-#[test]
-fn tcp_flips_one_bit() {
-    let mut tcp = Tcp::open();
-    tcp.client.write_all(&[0; 500]).expect("sends");
-    assert_eq!(tcp.node_reads(500), [0; 500]);
-    tcp.relay.set(Faults { flip_at: Some(777), ..Faults::none() });
-    tcp.client.write_all(&[0; 3000]).expect("sends");
-    let read = tcp.node_reads(3000);
-    assert_eq!((ones(&read), read[777].count_ones()), (1, 1));
-    assert_eq!(tcp.relay.counts(Direction::ToNode).flipped, 1);
 }
 
 #[test]

@@ -12,14 +12,6 @@ use super::{
 /// Short timeouts, for nodes that never answer.
 const SOON: [&str; 4] = ["--connect-timeout", "1s", "--control-timeout", "1s"];
 
-/// A name that is too long.
-const NAME: &str = concat!(
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-);
-
 pub fn faults(papers: &Credentials) -> Vec<Fault> {
     let unreachable = "no node answers at ";
     let silent = "accepts connections but has not answered for 1 s";
@@ -29,7 +21,11 @@ pub fn faults(papers: &Credentials) -> Vec<Fault> {
             .args(&SOON)
             .expect_over_quic(ExpectedEnd::Refused(unreachable))
     };
-    let fake = |name: &str, words, node| Fault::refused(name, words, StruckNode::Fake(node));
+    let fake = |name: &str, words, change: fn(&mut Behaviour)| {
+        let mut behaviour = Behaviour::good("fake");
+        change(&mut behaviour);
+        Fault::refused(name, words, StruckNode::Fake(Box::new(behaviour)))
+    };
     let real = |name: &str, words| Fault::refused(name, words, StruckNode::Slow);
     let ours = &papers.ours;
     let certified = ["--tls-certificate", ours.certificate, "--tls-key", ours.key];
@@ -41,39 +37,33 @@ pub fn faults(papers: &Credentials) -> Vec<Fault> {
             "; if the node uses TLS, give --tls-ca",
             web_server,
         ),
-        fake("node of another version", "speaks version 2 of the wire contract", || {
-            let mut behaviour = Behaviour::good("fake");
-            behaviour.description.protocol_version = 2;
-            behaviour
+        fake("node of another version", "speaks version 2 of the wire contract", |node| {
+            node.description.protocol_version = 2;
         }),
-        fake("node that does not return the nonce", "does not return the nonce", || Behaviour {
-            honest_nonce: false,
-            ..Behaviour::good("fake")
+        fake("node that does not return the nonce", "does not return the nonce", |node| {
+            node.honest_nonce = false;
         }),
-        fake("node without a name", "its name is ` `; a name has", || Behaviour::good(" ")),
-        fake("node whose name has 256 bytes", "1 to 255 bytes", || Behaviour::good(NAME)),
-        fake("node that accepts no samples", "its max_in_flight_samples is 0", || {
-            let mut behaviour = Behaviour::good("fake");
-            behaviour.description.max_in_flight_samples = 0;
-            behaviour
+        fake("node without a name", "its name is ` `; a name has", |node| {
+            node.description.node_name = " ".into();
         }),
-        fake("node whose program would clear the terminal", "it contains `\\u{1b}[2J`", || {
-            let mut behaviour = Behaviour::good("fake");
-            behaviour.description.software_version = "\u{1b}[2J".into();
-            behaviour
+        fake("node whose name has 256 bytes", "1 to 255 bytes", |node| {
+            node.description.node_name = "0123456789abcdef".repeat(16);
         }),
-        fake("node that accepts only shorter samples", "accepts at most 99", || {
-            let mut behaviour = Behaviour::good("fake");
-            behaviour.description.max_payload_bytes = 99;
-            behaviour
+        fake("node that accepts no samples", "its max_in_flight_samples is 0", |node| {
+            node.description.max_in_flight_samples = 0;
         }),
-        Fault {
-            inject: |stage| stage.signal("-STOP"),
-            is_reusable: true,
-            ..real("node frozen before the run", silent)
-        }
-        .args(&SOON)
-        .expect_over_quic(ExpectedEnd::Refused(unreachable)),
+        fake("node whose program would clear the terminal", "it contains `\\u{1b}[2J`", |node| {
+            node.description.software_version = "\u{1b}[2J".into();
+        }),
+        fake("node that accepts only shorter samples", "accepts at most 99", |node| {
+            node.description.max_payload_bytes = 99;
+        }),
+        fake("node without checksums", "fake does not support checksums", |_| {})
+            .args(&["--checksums"]),
+        Fault { is_reusable: true, ..real("node frozen before the run", silent) }
+            .inject(|stage| stage.signal("-STOP"))
+            .args(&SOON)
+            .expect_over_quic(ExpectedEnd::Refused(unreachable)),
         real(
             "more connections than the node accepts",
             "--connections asks for 3 connections to each node, but node struck accepts 2; ",
@@ -90,16 +80,14 @@ pub fn faults(papers: &Credentials) -> Vec<Fault> {
             "--connections and --streams ask for 300 streams to each node, but node struck accepts 256; ",
         )
         .args(&["--connections", "5", "--streams", "60"]),
-        Fault {
-            inject: |stage| {
-                stage.flood();
-                thread::sleep(Duration::from_millis(500));
-            },
-            ..real(
-                "node whose last connection another client holds",
-                "has no room: the node has 1 connection and accepts no more (--max-connections)",
-            )
-        }
+        real(
+            "node whose last connection another client holds",
+            "has no room: the node has 1 connection and accepts no more (--max-connections)",
+        )
+        .inject(|stage| {
+            stage.flood();
+            thread::sleep(Duration::from_millis(500));
+        })
         .args(&SOON)
         .more_node_args(&["--max-connections", "1"]),
         real("wrong token", "the token is missing or wrong; give --token-file")

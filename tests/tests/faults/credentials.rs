@@ -1,9 +1,6 @@
 //! Certificates and tokens that live as long as the tests.
 
-use std::{fs, path::Path, process::Command};
-
-use e2e::process::program;
-use tempfile::TempDir;
+use e2e::{Folder, process::loadgen_node};
 
 /// Paths of certificates and tokens. Each of the two labs has its own certificate authority.
 pub struct Credentials {
@@ -14,7 +11,7 @@ pub struct Credentials {
     pub token: &'static str,
     /// Path of a file with a token that differs from `token`.
     pub wrong_token: &'static str,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 /// Paths of the files of a lab.
@@ -29,38 +26,22 @@ pub struct LabCertificates {
 
 impl Credentials {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let token = |name: &str, token: &str| {
-            fs::write(folder.path().join(name), token).expect("a writable folder");
-            path(folder.path(), name)
+        let folder = Folder::create();
+        let lab = |name: &str| {
+            let output = folder.path(name);
+            loadgen_node(&["certificates", "--hosts", "127.0.0.1", "--output", &output]).expect(0);
+            // Faults are data without lifetimes, and leaking a few paths is harmless.
+            let path =
+                |file: &str| -> &'static str { folder.path(&format!("{name}/{file}")).leak() };
+            let (certificate, key) = (path("127.0.0.1.pem"), path("127.0.0.1.key"));
+            LabCertificates { authority: path("ca.pem"), certificate, key }
         };
         Self {
-            ours: LabCertificates::new(&folder.path().join("ours")),
-            theirs: LabCertificates::new(&folder.path().join("theirs")),
-            token: token("right", "correct-horse-battery"),
-            wrong_token: token("wrong", "correct-horse-staples"),
+            ours: lab("ours"),
+            theirs: lab("theirs"),
+            token: folder.write("right", "correct-horse-battery").leak(),
+            wrong_token: folder.write("wrong", "correct-horse-staples").leak(),
             _folder: folder,
         }
     }
-}
-
-impl LabCertificates {
-    fn new(folder: &Path) -> Self {
-        let made = Command::new(program("loadgen-node"))
-            .args(["certificates", "--hosts", "127.0.0.1", "--output"])
-            .arg(folder)
-            .output();
-        assert!(made.expect("loadgen-node starts").status.success());
-        Self {
-            authority: path(folder, "ca.pem"),
-            certificate: path(folder, "127.0.0.1.pem"),
-            key: path(folder, "127.0.0.1.key"),
-        }
-    }
-}
-
-/// Returns a path that lives for ever: faults are data without lifetimes, and leaking a few paths
-/// is harmless.
-fn path(folder: &Path, name: &str) -> &'static str {
-    folder.join(name).display().to_string().leak()
 }

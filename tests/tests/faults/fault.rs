@@ -16,7 +16,7 @@ pub struct Fault {
     /// Maximum time from the fault to the end of the run.
     pub limit: Duration,
     /// Injects the fault.
-    pub inject: fn(&mut Stage),
+    pub inject: Box<dyn Fn(&mut Stage) + Send + Sync>,
     /// Time of the injection.
     pub when: FaultTime,
     pub scenario: &'static str,
@@ -107,8 +107,8 @@ pub enum StruckNode {
     Slow,
     /// A real node with other options.
     Real,
-    /// A fake node with the behaviour that the function returns.
-    Fake(fn() -> Behaviour),
+    /// A fake node.
+    Fake(Box<Behaviour>),
     /// A real node in front of a serving engine that misbehaves.
     Serving(EngineFault),
     /// A server that is not a SUT node, at the address that the function returns.
@@ -118,14 +118,18 @@ pub enum StruckNode {
 impl Fault {
     /// Creates a fault that must fail the run for this reason: a long Offline run over two slow
     /// nodes.
-    pub fn fails(name: &str, reason: &'static str, inject: fn(&mut Stage)) -> Self {
+    pub fn fails(
+        name: &str,
+        reason: &'static str,
+        inject: impl Fn(&mut Stage) + Send + Sync + 'static,
+    ) -> Self {
         Self {
             name: name.into(),
             expected: ExpectedEnd::Failed(reason),
             // Up to a second until the next heartbeat, three of silence, three until the watchdog
             // ends LoadGen, and as much again for a busy machine.
             limit: Duration::from_secs(15),
-            inject,
+            inject: Box::new(inject),
             when: FaultTime::Running,
             scenario: "offline",
             run: RunKind::Accuracy(MANY),
@@ -142,7 +146,7 @@ impl Fault {
     }
 
     /// Creates a fault that must not affect a run of two seconds over one slow node.
-    pub fn harmless(name: &str, inject: fn(&mut Stage)) -> Self {
+    pub fn harmless(name: &str, inject: impl Fn(&mut Stage) + Send + Sync + 'static) -> Self {
         Self {
             expected: ExpectedEnd::Unaffected,
             limit: Duration::from_secs(60),
@@ -153,9 +157,9 @@ impl Fault {
     }
 
     /// Creates a fault of a node whose responses must fail a run for this reason.
-    pub fn answers(name: &str, reason: &'static str, node: fn() -> Behaviour) -> Self {
+    pub fn answers(name: &str, reason: &'static str, node: Behaviour) -> Self {
         Self {
-            node: StruckNode::Fake(node),
+            node: StruckNode::Fake(Box::new(node)),
             when: FaultTime::Before,
             has_good_node: false,
             run: RunKind::Accuracy(64),
@@ -202,6 +206,11 @@ impl Fault {
     pub fn scenario(mut self, scenario: &'static str) -> Self {
         self.scenario = scenario;
         self
+    }
+
+    /// Sets what injects the fault.
+    pub fn inject(self, inject: impl Fn(&mut Stage) + Send + Sync + 'static) -> Self {
+        Self { inject: Box::new(inject), ..self }
     }
 
     /// Sets the time of the fault. [`FaultTime::Preparing`] also makes the run a long Server run,

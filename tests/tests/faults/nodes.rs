@@ -2,7 +2,10 @@
 
 use std::{thread, time::Duration};
 
-use super::fault::{ExpectedEnd, Fault, FaultTime, RunKind, silence_reason};
+use super::{
+    fault::{ExpectedEnd, Fault, FaultTime, RunKind, silence_reason},
+    stage::Stage,
+};
 
 pub fn faults() -> Vec<Fault> {
     let lost = "lost node struck: ";
@@ -14,6 +17,9 @@ pub fn faults() -> Vec<Fault> {
             .args(&["--sample-timeout", "500ms"])
             .when(FaultTime::Before)
             .without_reuse()
+    };
+    let interrupted = |name: &str, reason, signal: &'static str| {
+        Fault::fails(name, reason, move |stage| stage.signal_loadgen(signal))
     };
     vec![
         kill("node killed, Offline"),
@@ -51,33 +57,21 @@ pub fn faults() -> Vec<Fault> {
             .more_node_args(&["--drain-timeout", "500ms"])
             .without_reuse(),
         Fault::harmless("node reloads its certificates (SIGHUP)", |s| s.signal("-HUP")),
-        Fault::harmless("another client floods the node and reads no responses", |stage| {
-            stage.flood()
-        }),
+        Fault::harmless("another client floods the node and reads no responses", Stage::flood),
         Fault::harmless("as many streams on a connection as the node accepts", |_| {})
             .args(&["--streams", "64"]),
         Fault::harmless("node ten times slower than its peer", |_| {})
             .node(&["--max-batch", "4", "--echo-batch", "20ms"])
             .with_company(),
-        Fault::fails("interrupted by SIGINT, Offline", "interrupted by SIGINT", |stage| {
-            stage.signal_loadgen("-INT");
-        }),
-        Fault::fails("interrupted by SIGINT, Server", "interrupted by SIGINT", |stage| {
-            stage.signal_loadgen("-INT");
-        })
-        .scenario("server"),
-        Fault::fails("interrupted by SIGTERM, SingleStream", "interrupted by SIGTERM", |stage| {
-            stage.signal_loadgen("-TERM");
-        })
-        .scenario("single-stream"),
-        Fault::fails("interrupted by SIGHUP, MultiStream", "interrupted by SIGHUP", |stage| {
-            stage.signal_loadgen("-HUP");
-        })
-        .scenario("multi-stream"),
-        Fault::fails("interrupted by SIGINT, while LoadGen prepares", "interrupted", |stage| {
-            stage.signal_loadgen("-INT");
-        })
-        .when(FaultTime::Preparing),
+        interrupted("interrupted by SIGINT, Offline", "interrupted by SIGINT", "-INT"),
+        interrupted("interrupted by SIGINT, Server", "interrupted by SIGINT", "-INT")
+            .scenario("server"),
+        interrupted("interrupted by SIGTERM, SingleStream", "interrupted by SIGTERM", "-TERM")
+            .scenario("single-stream"),
+        interrupted("interrupted by SIGHUP, MultiStream", "interrupted by SIGHUP", "-HUP")
+            .scenario("multi-stream"),
+        interrupted("interrupted by SIGINT, while LoadGen prepares", "interrupted", "-INT")
+            .when(FaultTime::Preparing),
         Fault::fails("interrupted twice by SIGINT, while LoadGen prepares", "", |stage| {
             stage.signal_loadgen("-INT");
             // Two signals within a second count as one.
@@ -86,18 +80,16 @@ pub fn faults() -> Vec<Fault> {
         })
         .when(FaultTime::Preparing)
         .expect(ExpectedEnd::NoResult),
-        Fault::fails("LoadGen node killed", "", |stage| stage.signal_loadgen("-KILL"))
-            .expect(ExpectedEnd::NoResult),
-        Fault::harmless("LoadGen node frozen for 1 s", |stage| {
-            stage.signal_loadgen("-STOP");
-            thread::sleep(Duration::from_secs(1));
-            stage.signal_loadgen("-CONT");
-        }),
-        Fault::harmless("LoadGen node frozen for longer than --sample-timeout", |stage| {
-            stage.signal_loadgen("-STOP");
-            thread::sleep(Duration::from_secs(1));
-            stage.signal_loadgen("-CONT");
-        })
-        .args(&["--sample-timeout", "500ms"]),
+        interrupted("LoadGen node killed", "", "-KILL").expect(ExpectedEnd::NoResult),
+        Fault::harmless("LoadGen node frozen for 1 s", freeze_loadgen),
+        Fault::harmless("LoadGen node frozen for longer than --sample-timeout", freeze_loadgen)
+            .args(&["--sample-timeout", "500ms"]),
     ]
+}
+
+/// Freezes the LoadGen node for a second.
+fn freeze_loadgen(stage: &mut Stage) {
+    stage.signal_loadgen("-STOP");
+    thread::sleep(Duration::from_secs(1));
+    stage.signal_loadgen("-CONT");
 }

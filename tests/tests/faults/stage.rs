@@ -6,7 +6,8 @@ use std::{
 };
 
 use e2e::{
-    Direction, FakeEngine, FakeNode, Flood, LoadGen, Outcome, Relay, RunningLoadGen, SutNode,
+    Behaviour, Direction, FakeEngine, FakeNode, Flood, Folder, LoadGen, Outcome, Relay,
+    RunningLoadGen, SutNode,
     fake_engine::MODEL,
     ports::free_address,
     process::{send_signal, transport},
@@ -63,16 +64,14 @@ impl Fault {
             }
             StruckNode::Real => stage.start_real_node(&self.node_args),
             StruckNode::Serving(mishap) => {
-                let folder = tempfile::tempdir().expect("a temporary folder");
-                let model = folder.path().join("tiny.toml");
-                std::fs::write(&model, MODEL).expect("a writable folder");
-                let (engine, model) =
-                    (FakeEngine::start(Some(mishap.clone())), model.display().to_string());
+                let folder = Folder::create();
+                let model = folder.write("tiny.toml", MODEL);
+                let engine = FakeEngine::start(Some(mishap.clone()));
                 let args = ["--engine", "openai", "--url", &engine.url, "--model", &model];
                 stage.start_real_node(&[&args[..], &self.node_args].concat())
             }
             StruckNode::Fake(behaviour) => {
-                let fake = stage.fake.insert(FakeNode::start(behaviour()));
+                let fake = stage.fake.insert(FakeNode::start(Behaviour::clone(behaviour)));
                 fake.address.clone()
             }
             StruckNode::Elsewhere(address) => address(),
@@ -119,12 +118,10 @@ impl Fault {
     /// Creates a run with the benchmark for the fault's kind of payloads: `fabric` for bytes,
     /// `chat` for tokens.
     fn loadgen(&self, addresses: &[&str], scenario: &str, dataset: &str) -> LoadGen {
-        let run = LoadGen::new(addresses, scenario).args(&["--dataset", dataset]);
+        let run = LoadGen::new(addresses, scenario);
         match self.payload_kind {
-            PayloadKind::Bytes => run.args(&["--benchmark", "fabric"]),
-            PayloadKind::Tokens => {
-                run.args(&["--benchmark", "chat", "--setting", "use_token_latencies=true"])
-            }
+            PayloadKind::Bytes => run.data("fabric", dataset),
+            PayloadKind::Tokens => run.data("chat", dataset).set("use_token_latencies=true"),
         }
     }
 
@@ -136,9 +133,7 @@ impl Fault {
             .args(&self.args)
             .args(&self.papers);
         match self.run {
-            RunKind::Accuracy(_) => {
-                run.args(&["--mode", "accuracy", "--setting", "server_target_qps=1000"]).start()
-            }
+            RunKind::Accuracy(_) => run.accuracy().set("server_target_qps=1000").start(),
             RunKind::Performance(seconds, qps) => run.short(seconds * 1000, qps).start(),
         }
     }
@@ -160,9 +155,8 @@ impl Fault {
     }
 
     fn judge(&self, stage: &Stage, outcome: &Outcome, took: Duration) -> ObservedEnd {
-        let name = &self.name;
         let words = self.check_verdict(outcome);
-        assert!(took <= self.limit, "{name}: the end took {took:?}");
+        assert!(took <= self.limit, "the end took {took:?}");
         if !matches!(self.expected, ExpectedEnd::Refused(_) | ExpectedEnd::NoResult) {
             self.check_counts(outcome);
         }
@@ -177,8 +171,8 @@ impl Fault {
         }
         if matches!(self.run, RunKind::Accuracy(_)) && outcome.path("result.json").is_file() {
             match self.payload_kind {
-                PayloadKind::Bytes => responses::check_bytes(name, outcome, &self.dataset()),
-                PayloadKind::Tokens => responses::check_tokens(name, outcome, next.as_ref()),
+                PayloadKind::Bytes => responses::check_bytes(outcome, &self.dataset()),
+                PayloadKind::Tokens => responses::check_tokens(outcome, next.as_ref()),
             }
         }
         let words = if words.is_empty() { stage.describe_wire() } else { words };
@@ -193,69 +187,43 @@ impl Fault {
             PayloadKind::Tokens => self.dataset(),
         };
         let run = self.loadgen(&[&node.address], "offline", &dataset);
-        let next = run.args(&["--mode", "accuracy"]).args(args).run();
-        assert_eq!(next.code, Some(0), "{}: the next run: {next:#?}", self.name);
-        next
+        run.accuracy().args(args).run().expect(0)
     }
 
     /// Asserts that the run ended as expected. Returns the text that the run reported, or an empty
     /// text if the fault did not affect it.
     fn check_verdict(&self, outcome: &Outcome) -> String {
-        let name = &self.name;
-        let reasons = || {
-            let reasons = outcome.result()["reasons"].clone();
-            let reasons = reasons.as_array().expect("a list").clone();
-            reasons.iter().filter_map(|reason| reason.as_str().map(String::from)).collect()
-        };
-        let expect = |code: &[i32]| {
-            let expected = outcome.code.is_some_and(|seen| code.contains(&seen));
-            assert!(expected, "{name}: not exit code {code:?}: {outcome:#?}");
-        };
         match self.expected {
             ExpectedEnd::Unaffected => {
-                expect(&[0]);
-                let reasons: Vec<String> = reasons();
-                assert!(reasons.is_empty(), "{name}: {reasons:?}");
+                assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+                assert_eq!(outcome.reasons(), Vec::<String>::new());
                 String::new()
             }
             ExpectedEnd::Finding(words) => {
-                expect(&[0, 1]);
-                let reasons: Vec<String> = reasons();
+                assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
+                let reasons = outcome.reasons();
                 let found = reasons.iter().find(|reason| reason.contains(words));
-                let found = found.unwrap_or_else(|| panic!("{name}: no `{words}` in {reasons:?}"));
-                assert!(outcome.stdout.contains(words), "{name}: {}", outcome.stdout);
+                let found = found.unwrap_or_else(|| panic!("no `{words}` in {reasons:?}"));
+                assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
                 found.clone()
             }
             ExpectedEnd::Failed(words) => {
-                expect(&[3]);
-                let reasons: Vec<String> = reasons();
-                assert_eq!(outcome.result()["verdict"], "FAILED", "{name}");
-                assert!(outcome.result()["metric"].is_null(), "{name}: there is a metric");
-                assert!(reasons[0].contains(words), "{name}: {reasons:?}");
-                assert!(outcome.stdout.contains(words), "{name}: {}", outcome.stdout);
-                let log = outcome.read("mlperf_log_detail.txt");
-                let marked = |line: &str| {
-                    line.contains("netdiv: the run failed")
-                        && line.contains(words)
-                        && line.contains("\"is_error\": true")
-                };
-                assert!(log.lines().any(marked), "{name}: LoadGen's log is not marked\n{log}");
-                assert!(!log.contains("result_validity"), "{name}: there is a result\n{log}");
-                reasons[0].clone()
+                outcome.assert_failed(words);
+                assert!(outcome.result()["metric"].is_null(), "there is a metric");
+                outcome.reasons().remove(0)
             }
             ExpectedEnd::Refused(words) => {
-                expect(&[2]);
-                assert!(outcome.stderr.contains(words), "{name}: {}", outcome.stderr);
-                assert!(outcome.read("mlperf_log_summary.txt").is_empty(), "{name}: LoadGen ran");
+                outcome.assert_refused(words);
+                assert!(outcome.read("mlperf_log_summary.txt").is_empty(), "LoadGen ran");
                 let line = outcome.stderr.lines().rfind(|line| line.contains(words));
                 let line = line.expect("it contains the text");
                 line.split_once("ERROR loadgen_node: ").map_or(line, |(_, text)| text).trim().into()
             }
             ExpectedEnd::NoResult => {
-                assert!(matches!(outcome.code, None | Some(3)), "{name}: {outcome:#?}");
-                assert!(!outcome.path("result.json").exists(), "{name}: there is a result");
+                assert!(matches!(outcome.code, None | Some(3)), "{outcome:#?}");
+                assert!(!outcome.path("result.json").exists(), "there is a result");
                 let log = outcome.read("mlperf_log_detail.txt");
-                assert!(!log.contains("result_validity"), "{name}: there is a result\n{log}");
+                assert!(!log.contains("result_validity"), "there is a result\n{log}");
                 "no result.json, no result in LoadGen's log".into()
             }
         }
@@ -264,15 +232,15 @@ impl Fault {
     /// Asserts that every issued sample is completed or declared lost, and that the nodes' samples
     /// add up to the completed samples.
     fn check_counts(&self, outcome: &Outcome) {
-        let (name, result) = (&self.name, outcome.result());
+        let result = outcome.result();
         let samples = |key: &str| result["samples"][key].as_u64().expect("a number");
         let (issued, completed, lost) = (samples("issued"), samples("completed"), samples("lost"));
-        assert_eq!(issued, completed + lost, "{name}: {result:#}");
+        assert_eq!(issued, completed + lost, "{result:#}");
         let nodes = result["nodes"].as_array().expect("a list");
         let answered = nodes.iter().map(|node| node["answered"].as_u64().expect("a number"));
-        assert_eq!(answered.sum::<u64>(), completed, "{name}: {result:#}");
+        assert_eq!(answered.sum::<u64>(), completed, "{result:#}");
         if !matches!(self.expected, ExpectedEnd::Failed(_)) {
-            assert_eq!(lost, 0, "{name}: {result:#}");
+            assert_eq!(lost, 0, "{result:#}");
         }
     }
 }
