@@ -111,13 +111,10 @@ static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inp
 #ifndef TOKENS
 #define TOKENS nullptr
 #endif
-#ifndef FINISH
-#define FINISH finish
-#endif
 
 static const netdiv_engine engine = {
     ABI,   SIZE,   sizeof(netdiv_tensor), 0,              "doubler", "a toy",  devices, load,  unload,
-    open_instance, close_instance,        in_flight,      allocate,  release, warm_up, begin, FINISH, TOKENS,
+    open_instance, close_instance,        in_flight,      allocate,  release, warm_up, begin, finish, TOKENS,
 };
 
 #ifndef NO_ENTRY

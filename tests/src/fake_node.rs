@@ -14,13 +14,14 @@ use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing,
-    layout::InputLayout,
+    layout::{DataType, InputLayout, TensorSpec},
     limits,
     tally::{self, PayloadDigest, Tally},
+    tokens,
     v1::{
         self, DescribeRequest, DescribeResponse, DigestCount, DigestsRequest, DigestsResponse,
         FlushRequest, FlushResponse, InferRequest, InferResponse, MeasureRequest, MeasureResponse,
-        Status,
+        Part, Status,
         sut_node_server::{SutNode, SutNodeServer},
     },
 };
@@ -49,8 +50,8 @@ pub struct Behaviour {
     pub describe_delay: Duration,
     /// Number of calls of Describe after which the description changes, and the change.
     pub description_change: Option<(usize, DescriptionChange)>,
-    /// Returns the replies to a request. Its first argument is the number of earlier requests.
-    pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
+    /// Returns the replies to a request.
+    pub reply: Reply,
     /// Changes each reply.
     pub spoil: fn(&mut InferResponse),
     /// Number of requests after which the node ends its half of a stream, without a reason.
@@ -63,6 +64,9 @@ pub struct Behaviour {
     /// is the tally: of samples or of responses.
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
+
+/// Returns the replies to a request. Its first argument is the number of earlier requests.
+pub type Reply = fn(usize, InferRequest) -> Vec<InferResponse>;
 
 /// Changes a node's description.
 pub type DescriptionChange = fn(&mut DescribeResponse);
@@ -116,6 +120,30 @@ impl Behaviour {
             uncounted_samples: 0,
             digests_of: |_, payload| payload,
         }
+    }
+}
+
+impl Behaviour {
+    /// Returns the behaviour of a node that announces outputs of tokens, and replies with this
+    /// function.
+    pub fn of_tokens(name: &str, reply: Reply) -> Self {
+        let mut behaviour = Self { reply, ..Self::good(name) };
+        let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
+        let tensors = vec![TensorSpec { name, data_type, shape: vec![-1] }];
+        behaviour.description.input = Some(InputLayout { tensors });
+        behaviour.description.tokens = true;
+        behaviour
+    }
+}
+
+/// Returns a message with tokens of an output.
+pub fn output_message(request: &InferRequest, part: Part, ids: &[i32]) -> InferResponse {
+    InferResponse {
+        id: request.id,
+        part: part as i32,
+        token_count: ids.len() as u32,
+        payload: tokens::to_bytes(ids),
+        ..InferResponse::default()
     }
 }
 

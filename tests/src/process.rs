@@ -105,6 +105,12 @@ pub fn built_file(path: &str) -> PathBuf {
     made
 }
 
+/// Returns the path of a fixture in `tests/models`.
+pub fn model(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
+    path.to_str().expect("a path in UTF-8").into()
+}
+
 /// Returns the transport under test: gRPC, unless the environment sets another.
 pub fn transport() -> &'static str {
     match env::var(TRANSPORT).as_deref() {

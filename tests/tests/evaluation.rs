@@ -4,13 +4,12 @@
 
 use std::{
     fs,
-    path::Path,
     process::{Command, Stdio},
 };
 
 use e2e::{
     Folder, LoadGen, Outcome, SutNode,
-    process::{Ended, command, send_signal},
+    process::{Ended, command, model, send_signal},
 };
 
 /// Counts correct labels, and prints the count as accuracy-imagenet.py does.
@@ -66,11 +65,6 @@ def check(problem, completion, timeout):
     return {"passed": problem["task_id"] != "ruby", "result": "No such file or directory: 'ruby'"}
 "#;
 
-fn file(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
-    path.to_str().expect("a path in UTF-8").into()
-}
-
 /// Creates a checkout with scripts of these texts in a folder.
 fn reference(folder: &Folder, imagenet: &str) -> String {
     let tools = "inference/vision/classification_and_detection/tools";
@@ -81,9 +75,9 @@ fn reference(folder: &Folder, imagenet: &str) -> String {
 
 /// Makes an accuracy run of the small ResNet50 or RetinaNet.
 fn accuracy_run(name: &str, args: &[&str]) -> Outcome {
-    let manifest = file(&format!("{name}.toml"));
+    let manifest = model(&format!("{name}.toml"));
     let node = SutNode::start("a", &["--engine", "torch", "--model", &manifest]);
-    let samples = file(&format!("{name}-uint8.npy"));
+    let samples = model(&format!("{name}-uint8.npy"));
     LoadGen::new(&[&node.address], "offline")
         .data(name, &samples)
         .accuracy()
@@ -116,7 +110,7 @@ fn evaluate_run(run: &Outcome, args: &[&str], folder: &Folder) -> Ended {
 fn what_the_script_finds_is_what_the_run_counted_and_stands_beside_the_log() {
     let folder = Folder::create();
     let reference = reference(&folder, IMAGENET);
-    let outcome = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
+    let outcome = accuracy_run("resnet50", &["--labels", &model("resnet50-answers.npy")]);
     // Only the first evaluation fetches packages.
     for fetched in [true, false] {
         let ended = evaluate_run(&outcome, &["--reference", &reference], &folder);
@@ -135,7 +129,7 @@ fn what_the_script_finds_is_what_the_run_counted_and_stands_beside_the_log() {
 fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_that_fails() {
     let folder = Folder::create();
     let reference = reference(&folder, "import sys; print('half a line'); sys.exit(7)");
-    let labels = file("resnet50-answers.npy");
+    let labels = model("resnet50-answers.npy");
     let [labelled, bare, boxes] = [
         accuracy_run("resnet50", &["--labels", &labels]),
         accuracy_run("resnet50", &[]),
@@ -264,7 +258,7 @@ fn a_script_and_what_it_has_started_end_with_the_command_that_a_signal_ends() {
          open({here:?}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\nchild.wait()"
     );
     let reference = reference(&folder, &script);
-    let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
+    let run = accuracy_run("resnet50", &["--labels", &model("resnet50-answers.npy")]);
     let python = bare_python(&folder);
     let mut command = command("loadgen-node");
     command.arg("accuracy").arg(run.path(""));
@@ -294,7 +288,7 @@ child = subprocess.Popen(['sleep', '600'])
          open({here:?}, 'w').write(str(child.pid))\nprint('accuracy=100.000%, good=8, total=8')"
     );
     let reference = reference(&folder, &script);
-    let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
+    let run = accuracy_run("resnet50", &["--labels", &model("resnet50-answers.npy")]);
     let python = bare_python(&folder);
     let args = ["--reference", &reference, "--python", &python];
     evaluate_run(&run, &args, &folder).expect(0);

@@ -6,14 +6,11 @@ use std::{path::Path, process::Command};
 use e2e::{
     Behaviour, FakeEngine, FakeNode, Folder, SutNode,
     fake_engine::{EngineFault, EngineFaultKind, FaultPoint, MODEL, PROBE},
+    fake_node::output_message,
     process::{Ended, loadgen_node, transport},
     round::own_round,
 };
-use netdiv_contract::{
-    layout::{DataType, InputLayout, TensorSpec},
-    tokens,
-    v1::{DescribeResponse, InferRequest, InferResponse, Part},
-};
+use netdiv_contract::v1::Part;
 use serde_json::Value;
 
 /// The engine takes 100 ms for an output as long as the benchmark's. That is no faster than the
@@ -222,22 +219,9 @@ fn keep(tree: &str) {
 
 /// Starts a node whose outputs all end twice.
 fn liar() -> FakeNode {
-    let good = Behaviour::good("liar");
-    let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
-    let tensors = vec![TensorSpec { name, data_type, shape: vec![-1] }];
-    let input = Some(InputLayout { tensors });
-    let description = DescribeResponse { tokens: true, input, ..good.description };
-    let reply = |_: usize, request: InferRequest| {
-        let part = |part: Part, ids: &[i32]| InferResponse {
-            id: request.id,
-            part: part as i32,
-            token_count: ids.len() as u32,
-            payload: tokens::to_bytes(ids),
-            ..InferResponse::default()
-        };
-        vec![part(Part::First, &[5]), part(Part::Whole, &[5, 2, 2])]
-    };
-    FakeNode::start(Behaviour { description, reply, ..good })
+    FakeNode::start(Behaviour::of_tokens("liar", |_, r| {
+        vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[5, 2, 2])]
+    }))
 }
 
 #[test]

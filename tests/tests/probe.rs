@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use e2e::{
     Behaviour, FakeNode, Folder, SutNode,
-    fake_node::answer,
+    fake_node::{Reply, answer},
     ports::CLOSED,
     process::{loadgen_node, transport},
 };
-use netdiv_contract::v1::{InferRequest, InferResponse, Status};
+use netdiv_contract::v1::{InferResponse, Status};
 use serde_json::Value;
 
 const TIMEOUT: [&str; 2] = ["--sample-timeout", "500ms"];
@@ -31,7 +31,7 @@ fn found(report: &Value) -> Vec<(String, String)> {
 
 /// Probes two good nodes without a model, and one with other replies, which is found. Returns what
 /// the probe reports of it.
-fn with_one(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> Value {
+fn with_one(reply: Reply) -> Value {
     let [a, b] = ["a", "b"].map(|name| FakeNode::start(Behaviour::good(name)));
     let odd = FakeNode::start(Behaviour { reply, ..Behaviour::good("odd") });
     let nodes = [a.address.as_str(), &odd.address, &b.address];

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use e2e::{
     Behaviour, FakeEngine, FakeNode, Folder, LoadGen, Outcome, SutNode, assert_refused,
-    fake_engine::MODEL, process::transport, slow_reader::SlowReader,
+    fake_engine::MODEL,
+    fake_node::{Reply, output_message},
+    process::transport,
+    slow_reader::SlowReader,
 };
-use netdiv_contract::{
-    layout::{DataType, InputLayout, TensorSpec},
-    tokens,
-    v1::{DescribeResponse, InferRequest, InferResponse, Part, Status, Tokens},
-};
+use netdiv_contract::v1::{DescribeResponse, InferResponse, Part, Status, Tokens};
 use serde_json::{Value, json};
 
 /// 5 ms until the first token and 100 us for each further token.
@@ -160,9 +159,6 @@ fn what_cannot_be_run_is_refused_by_name() {
     }
 }
 
-/// Function that replies to a sample. It also receives the number of samples before.
-type Reply = fn(usize, InferRequest) -> Vec<InferResponse>;
-
 /// Starts a node that claims to send tokens, and replies with this function.
 fn liar(reply: Reply) -> FakeNode {
     announcer(DescribeResponse::default(), reply)
@@ -171,31 +167,11 @@ fn liar(reply: Reply) -> FakeNode {
 /// Starts a node that claims to send tokens with the vocabulary, limit and end tokens of
 /// `announced`, and replies with this function.
 fn announcer(announced: DescribeResponse, reply: Reply) -> FakeNode {
-    let good = Behaviour::good("liar");
-    let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
-    let tensors = vec![TensorSpec { name, data_type, shape: vec![-1] }];
-    let input = Some(InputLayout { tensors });
     let DescribeResponse { vocabulary, max_output_tokens, end_tokens, .. } = announced;
-    let description = DescribeResponse {
-        tokens: true,
-        input,
-        vocabulary,
-        max_output_tokens,
-        end_tokens,
-        ..good.description
-    };
-    FakeNode::start(Behaviour { description, reply, ..good })
-}
-
-/// Returns a message with tokens of an output.
-fn output_message(request: &InferRequest, part: Part, ids: &[i32]) -> InferResponse {
-    InferResponse {
-        id: request.id,
-        part: part as i32,
-        token_count: ids.len() as u32,
-        payload: tokens::to_bytes(ids),
-        ..InferResponse::default()
-    }
+    let liar = Behaviour::of_tokens("liar", reply);
+    let description =
+        DescribeResponse { vocabulary, max_output_tokens, end_tokens, ..liar.description };
+    FakeNode::start(Behaviour { description, ..liar })
 }
 
 #[test]

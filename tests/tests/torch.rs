@@ -7,15 +7,9 @@ use std::{path::Path, process::Command};
 use bytes::Bytes;
 use e2e::{
     Folder, LoadGen, Outcome, SutNode, assert_refused, npy,
-    process::{Ended, command, program},
+    process::{Ended, command, model, program},
 };
 use netdiv_contract::layout::InputLayout;
-
-/// Returns the path of a fixture.
-fn model(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
-    path.to_str().expect("a path in UTF-8").into()
-}
 
 fn torch(manifest: &str, args: &[&str]) -> SutNode {
     let manifest = model(manifest);

@@ -1,19 +1,11 @@
 //! Language models on the engine torch: two nodes behind official LoadGen, compared id by id with
 //! the outputs of transformers (`tests/models/README.md`).
 
-use std::path::Path;
-
 use bytes::Bytes;
-use e2e::{LoadGen, Outcome, SutNode};
+use e2e::{LoadGen, Outcome, SutNode, process::model};
 use netdiv_contract::layout::InputLayout;
 
 const GREEDY: [&str; 3] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral"];
-
-/// Returns the path of a fixture.
-fn model(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
-    path.to_str().expect("a path in UTF-8").into()
-}
 
 fn nodes(name: &str) -> [SutNode; 2] {
     let manifest = model(&format!("{name}.toml"));

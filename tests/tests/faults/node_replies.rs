@@ -2,14 +2,11 @@
 
 use e2e::{
     Behaviour,
-    fake_node::{BEFORE_THE_RUN, DescriptionChange, answer},
+    fake_node::{BEFORE_THE_RUN, DescriptionChange, Reply, answer},
 };
 use netdiv_contract::v1::{InferRequest, InferResponse, Status};
 
 use super::fault::{ExpectedEnd, Fault, RunKind};
-
-/// Returns the replies to a request, whose number is the first argument.
-type Reply = fn(usize, InferRequest) -> Vec<InferResponse>;
 
 /// Returns two responses: a copy of the correct response with this id, and then the correct
 /// response.
