@@ -34,7 +34,7 @@ fn refused_with(name: &str, args: &[&str], variables: &[(&str, &str)], words: &[
 #[test]
 fn both_programs_state_the_revision_of_their_sources() {
     let has_revision = |name| {
-        let text = printed(name, &["--version"], &[]);
+        let text = printed(name, &["--version"]);
         let version = format!("{name} {}", env!("CARGO_PKG_VERSION"));
         let rest = text.strip_prefix(&version).expect("a version");
         rest.starts_with(" (") && rest.lines().next().is_some_and(|line| line.ends_with(')'))
@@ -310,7 +310,7 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
         assert!(long.contains(rare), "{long}");
         assert!(short.contains("possible values: grpc, quic"), "{short}");
     }
-    let run = printed("loadgen-node", &["run", "--help"], &[]);
+    let run = printed("loadgen-node", &["run", "--help"]);
     let run = run.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in ["an .ids file of token ids", "synthetic-ids:COUNTxMIN-MAX", "a name of your own"] {
         assert!(run.contains(text), "{text}: {run}");

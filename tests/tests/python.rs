@@ -204,7 +204,8 @@ fn faults_of_the_file_are_named_with_file_and_line() {
     ] {
         let engine = PythonEngine::new("");
         engine.write("engine.py", &source);
-        let log = engine.try_node(&["--engine-start-timeout", "2s", "--engine-timeout", "2500ms"]).err();
+        let log =
+            engine.try_node(&["--engine-start-timeout", "2s", "--engine-timeout", "2500ms"]).err();
         let log = log.unwrap_or_else(|| panic!("it starts: {source}"));
         assert!(log.contains("engine.py") && log.contains(words), "{words}: {log}");
     }
