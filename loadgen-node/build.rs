@@ -13,7 +13,7 @@ use std::{
 };
 
 /// Files and folders of a submission's sources, relative to the top folder.
-const PARTS: [&str; 28] = [
+const PARTS: [&str; 29] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
@@ -24,6 +24,7 @@ const PARTS: [&str; 28] = [
     "qdl",
     "sut-node",
     "loadgen-node",
+    "loadgen-node/rules/tests/compliance/summary.txt",
     // The demo's models and data are embedded in the programs.
     "deploy/digits/digits.onnx",
     "deploy/digits/images.npy",

@@ -156,7 +156,7 @@ mod tests {
         engine.record_finish(false, at(50));
         assert_eq!(examine(&engines, LIMIT, at(95)), Condition::Well);
         let Condition::Stuck(why) = examine(&engines, LIMIT, at(96)) else { panic!("stuck") };
-        assert!(why.contains("batch of 8 samples"), "{why}");
+        assert!(why.contains("a batch of 8 for"), "{why}");
         engine.record_finish(false, at(97));
         assert_eq!(examine(&engines, LIMIT, at(1000)), Condition::Well);
     }

@@ -47,7 +47,7 @@ fn before_the_runs_one_line_stands_for_what_they_fill_in() {
         }
     });
     let of_system: Vec<_> = all.iter().filter(|text| text.starts_with("[system]")).collect();
-    assert!(of_system.len() == 1 && of_system[0].contains("make the runs first"), "{all:#?}");
+    assert!(of_system.len() == 1 && of_system[0].contains("make those first"), "{all:#?}");
 }
 
 #[test]
