@@ -19,13 +19,13 @@ use crate::{
     judge::{check_one_token_answers, engines::check_reused_prompts, limits::COALESCED},
     record::{Division, Mode, Node},
     rules,
-    subject::{AllFindings, JudgedDivision, NO_BENCHMARK},
+    subject::{AllFindings, NO_BENCHMARK},
 };
 
 /// Returns true if the division requires the rule of a run. The Open division prescribes nothing
 /// (section 4.1.2), and an exploratory run is not a result.
 pub fn is_required(division: Division, rule: Rule) -> bool {
-    division.has_rules() && JudgedDivision::of_run(division).requires(rule)
+    division.has_rules() && rule.is_required_in(division)
 }
 
 /// Returns findings about the rules of the Network division that the run would break, or that

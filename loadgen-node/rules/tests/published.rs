@@ -10,9 +10,9 @@ use std::{
 };
 
 use netdiv_rules::{
-    Outcome, Rule,
+    Division, Outcome, Rule,
     book::Table,
-    check::{JudgedDivision, Options, Report, RoundSource, check},
+    check::{Options, Report, RoundSource, check},
     tree::list_files,
 };
 use serde_json::{Value, json};
@@ -420,9 +420,9 @@ fn several_submitters_and_divisions_are_judged_one_by_one() {
     let subjects: Vec<_> =
         report.judgements.iter().map(|one| (one.subject.as_str(), one.division)).collect();
     let want = [
-        ("closed/X", JudgedDivision::Closed),
-        ("closed/Y", JudgedDivision::Closed),
-        ("open/X", JudgedDivision::Open),
+        ("closed/X", Division::Closed),
+        ("closed/Y", Division::Closed),
+        ("open/X", Division::Open),
     ];
     assert_eq!(subjects, want);
     assert!(!PublishedTree::of("llama3.1-8b").check().text().contains("network/"));

@@ -10,11 +10,11 @@ mod tests;
 use std::{path::Path, rc::Rc};
 
 pub(crate) use crate::subject::unusable_files::UNJUDGED;
-pub use crate::subject::{JudgedDivision, JudgedRound, RoundSource, read::CheckError};
+pub use crate::subject::{JudgedRound, RoundSource, read::CheckError};
 pub use report::{Judgement, Report};
 
 use crate::{
-    GroupedFinding, Outcome, Rule,
+    Division, GroupedFinding, Outcome, Rule,
     book::{RoundName, Table},
     drafting::folder::FileTree,
     rules::{self, redraft},
@@ -80,13 +80,13 @@ fn judge(subject: &Subject) -> Judgement {
 /// Splits findings into two lists: first the findings that count, then the failures that the
 /// division waives.
 fn waive(
-    division: JudgedDivision,
+    division: Division,
     findings: Vec<GroupedFinding>,
 ) -> (Vec<GroupedFinding>, Vec<GroupedFinding>) {
     match division {
-        JudgedDivision::Network => (findings, Vec::new()),
-        JudgedDivision::Closed => closed(findings),
-        JudgedDivision::Open => open_waived(findings),
+        Division::Closed => closed(findings),
+        Division::Open => open_waived(findings),
+        Division::Network | Division::Exploratory => (findings, Vec::new()),
     }
 }
 

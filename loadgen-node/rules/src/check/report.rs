@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    GroupedFinding, Outcome,
+    Division, GroupedFinding, Outcome,
     Rule::{self, N32},
     grouping::lines,
     judge::limits::{COALESCE, COALESCED},
-    subject::{JudgedDivision, JudgedRound},
+    subject::JudgedRound,
     tree::DIVISIONS,
 };
 
@@ -31,7 +31,7 @@ pub struct Judgement {
     /// The submitter's folder, such as `closed/acme`; empty for a run.
     pub subject: String,
     /// Division whose rules apply.
-    pub division: JudgedDivision,
+    pub division: Division,
     /// Round whose figures apply, and the source of that choice.
     pub round: JudgedRound,
     /// Findings by rule, N1 to N38 in order, at least one for each; failures come first.
@@ -89,12 +89,11 @@ impl Judgement {
     }
 
     fn is_asked(&self, rule: Rule) -> bool {
-        self.division.requires(rule)
+        rule.is_required_in(self.division)
     }
 
     fn text(&self, subject: &str) -> String {
-        let Self { division, round, .. } = self;
-        let (name, by) = (&round.name, round.by);
+        let (division, name, by) = (self.division.title(), &self.round.name, self.round.by);
         let mut text =
             format!("The rules of the {division} division, in {subject} (round {name}, {by})\n\n");
         text += &line("", "outcome", "section", "rule");
@@ -184,7 +183,7 @@ mod tests {
         found.of(Rule::N37).unknown("", "no other submission was named");
         let judgement = Judgement {
             subject: "network/acme".into(),
-            division: JudgedDivision::Network,
+            division: Division::Network,
             round: JudgedRound { name: "v5.0".into(), by: RoundSource::Seeds, in_table: true },
             findings: found.into_grouped(),
             waived: Vec::new(),
@@ -203,7 +202,7 @@ mod tests {
             text.starts_with("The rules of the Network division, in x (round v5.0, by its seeds)")
         );
         let other = Judgement { subject: "closed/other".into(), ..judgement.clone() };
-        let other = Judgement { division: JudgedDivision::Closed, ..other };
+        let other = Judgement { division: Division::Closed, ..other };
         let both = Report { subject: "x".into(), judgements: vec![judgement, other] };
         let text = both.text();
         for heading in ["Network division, in network/acme", "Closed division, in closed/other"] {

@@ -64,7 +64,7 @@ use std::fmt;
 
 use self::Divisions::{Closed, Network, Open};
 use crate::{
-    Finding,
+    Division, Finding,
     Rule::{self, *},
     subject::{AllFindings, Findings, Subject},
 };
@@ -186,6 +186,12 @@ impl Rule {
     /// Judges the rule.
     pub(crate) fn judge(self, subject: &Subject, found: &mut AllFindings) {
         (self.row().judge)(subject, &mut found.of(self));
+    }
+
+    /// Returns true if a division requires the rule. The Open division's waivers depend on the
+    /// findings.
+    pub(crate) fn is_required_in(self, division: Division) -> bool {
+        division != Division::Closed || self.is_in_closed()
     }
 
     /// Returns true if the Closed division requires the rule.

@@ -1,9 +1,10 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
 use crate::{
+    Division,
     book::{Benchmark, Round},
     judge::{check_benchmark_round, check_suite},
-    subject::{Findings, JudgedDivision, ResultEntry, Subject},
+    subject::{Findings, ResultEntry, Subject},
     tree::INTERACTIVE,
 };
 
@@ -27,7 +28,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         at.or_pass("the benchmarks are of the datacenter suite");
         // For the Closed division, N2 judges this.
-        if subject.division != JudgedDivision::Closed {
+        if subject.division != Division::Closed {
             found.at(&entry.place).fail_each(round_violations(subject, entry));
         }
     }

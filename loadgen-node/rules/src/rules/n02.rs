@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::{n01::round_violations, n15::lost_nodes, settings};
 use crate::{
-    Scenario,
+    Division, Scenario,
     book::{Benchmark, Round, TokenLatencies},
     facts::node_software::missing_model_reason,
     judge::{check_suite, engines::check_outputs, samples::check_prompt_length},
     placeholder::is_placeholder,
     record::{Node, RunResult},
-    subject::{Findings, JudgedDivision, RunKind, Subject},
+    subject::{Findings, RunKind, Subject},
 };
 
 mod data_set;
@@ -19,7 +19,7 @@ mod quality;
 mod same_system;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    if subject.division == JudgedDivision::Closed {
+    if subject.division == Division::Closed {
         // For the other divisions, N1 and N15 judge this.
         for entry in &subject.results {
             let mut at = found.at(&entry.place);

@@ -1,12 +1,15 @@
 //! N12: LoadGen sees a single SUT (rules, section 6.2.1).
 
 use super::n16::judge_by_construction;
-use crate::subject::{Findings, JudgedDivision, Subject, missing_key};
+use crate::{
+    Division,
+    subject::{Findings, Subject, missing_key},
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let claim = "LoadGen has one QDL and one test at a time (loadgen-sys)";
     judge_by_construction(claim, subject, found);
-    if subject.division == JudgedDivision::Network {
+    if subject.division == Division::Network {
         single_tests(subject, found);
     }
 }

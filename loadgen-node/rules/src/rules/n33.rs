@@ -5,19 +5,19 @@ use serde_json::Value;
 
 use super::n12::single_tests;
 use crate::{
-    Scenario,
+    Division, Scenario,
     grouping::LOGGED_ERROR,
     judge::check_one_token_answers,
     official_log::DetailLog,
     record::{Carrier, Node, RunResult, Verdict},
-    subject::{Findings, JudgedDivision, PlaceJudgement, RunFiles, Subject, list_first},
+    subject::{Findings, PlaceJudgement, RunFiles, Subject, list_first},
 };
 
 /// Maximum number of characters of a value in a finding.
 const LONGEST_VALUE: usize = 60;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    if subject.division != JudgedDivision::Network {
+    if subject.division != Division::Network {
         single_tests(subject, found);
     }
     for (run, record) in subject.records() {

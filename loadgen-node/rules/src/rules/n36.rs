@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Outcome,
+    Division, Outcome,
     book::system_fields::{FIELDS, FieldRequirement, SystemField},
     input::json::REPEATED_KEY,
     placeholder::{is_not_applicable, is_placeholder},
-    subject::{Findings, JudgedDivision, PlaceJudgement, Subject, SubmissionTree, System},
+    subject::{Findings, PlaceJudgement, Subject, SubmissionTree, System},
 };
 
 /// Prefixes of fields that may be `N/A`: the system may lack the part, or its maker may not publish
@@ -35,9 +35,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for system in &subject.systems {
         let mut at = found.at(&system.place);
         match &system.json {
-            Err(why)
-                if why.contains(REPEATED_KEY) && subject.division != JudgedDivision::Network =>
-            {
+            Err(why) if why.contains(REPEATED_KEY) && subject.division != Division::Network => {
                 at.unknown(format!("{why}, and the official checker uses the last: state it once"));
             }
             Err(why) => at.fail(why),
@@ -58,23 +56,23 @@ fn says_network(json: &Map<String, Value>) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
 
-fn is_network(json: &Map<String, Value>, division: JudgedDivision, at: &mut PlaceJudgement) {
+fn is_network(json: &Map<String, Value>, division: Division, at: &mut PlaceJudgement) {
     match (division, json.get("is_network")) {
         (_, Some(value)) if !value.is_string() => {
             at.fail(format!("is_network is {value}: it must be the text \"True\" or \"False\""));
         }
-        (JudgedDivision::Network, _) if !says_network(json) => {
+        (Division::Network, _) if !says_network(json) => {
             at.fail("is_network is not \"True\"");
         }
-        (JudgedDivision::Closed, _) if says_network(json) => at.fail(
+        (Division::Closed, _) if says_network(json) => at.fail(
             "is_network is \"True\", which belongs to the Network division: leave the field out, or submit there",
         ),
         _ => {}
     }
 }
 
-fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut PlaceJudgement) {
-    let over_network = division == JudgedDivision::Network || says_network(json);
+fn fields(json: &Map<String, Value>, division: Division, at: &mut PlaceJudgement) {
+    let over_network = division == Division::Network || says_network(json);
     let asked =
         || FIELDS.iter().filter(|field| over_network || field.kind != FieldRequirement::Network);
     let missing = asked().map(|field| field.name).filter(|name| !json.contains_key(*name));
@@ -120,7 +118,7 @@ fn placeholder(
     name: &str,
     text: &str,
     json: &Map<String, Value>,
-    division: JudgedDivision,
+    division: Division,
     at: &mut PlaceJudgement,
 ) {
     let has_none = json.get("accelerators_per_node").is_some_and(|count| match count {
@@ -130,7 +128,7 @@ fn placeholder(
     let may_be_absent = MAY_BE_ABSENT.iter().any(|start| name.starts_with(start))
         || (name.starts_with(OF_ACCELERATORS) && has_none);
     // More fields do not apply to a system without a network part.
-    let may_be_absent = may_be_absent || division != JudgedDivision::Network;
+    let may_be_absent = may_be_absent || division != Division::Network;
     if !(is_not_applicable(text) && may_be_absent) {
         let (outcome, text) = unwritten(division, format!("{name} is \"{text}\""));
         at.find(outcome, text);
@@ -138,10 +136,12 @@ fn placeholder(
 }
 
 /// Returns the finding for a placeholder. The official checker accepts it, its guidelines do not.
-pub(super) fn unwritten(division: JudgedDivision, what: String) -> (Outcome, String) {
+pub(super) fn unwritten(division: Division, what: String) -> (Outcome, String) {
     match division {
-        JudgedDivision::Network => (Outcome::Fail, format!("{what}: say what it is")),
-        JudgedDivision::Closed | JudgedDivision::Open => (
+        Division::Network | Division::Exploratory => {
+            (Outcome::Fail, format!("{what}: say what it is"))
+        }
+        Division::Closed | Division::Open => (
             Outcome::CannotTell,
             format!(
                 "{what}, which the official checker accepts but its guidelines do not: say what it is"

@@ -9,15 +9,15 @@ use crate::{
     grouping::grouped,
     placeholder::is_placeholder,
     record::{Division, RunResult},
-    subject::{Findings, JudgedDivision, PlaceJudgement, Subject},
+    subject::{Findings, PlaceJudgement, Subject},
     tree::documents,
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     match subject.division {
-        JudgedDivision::Open => open(subject, found),
-        JudgedDivision::Network => conforming(subject, found),
-        JudgedDivision::Closed => closed(subject, found),
+        Division::Open => open(subject, found),
+        Division::Closed => closed(subject, found),
+        Division::Network | Division::Exploratory => conforming(subject, found),
     }
 }
 
@@ -135,11 +135,11 @@ fn listed(rules: &[Rule]) -> String {
 /// `already_broken`.
 fn judge_record(
     record: &RunResult,
-    judged: JudgedDivision,
+    judged: Division,
     already_broken: &[Rule],
     at: &mut PlaceJudgement,
 ) {
-    let is_closed = judged == JudgedDivision::Closed;
+    let is_closed = judged == Division::Closed;
     match record.division {
         // A run for the Network division keeps every rule of Closed.
         Division::Network => {}
@@ -162,7 +162,7 @@ fn judge_record(
         ));
     }
     let is_new = |finding: &&Finding| {
-        let is_asked = judged.requires(finding.rule);
+        let is_asked = finding.rule.is_required_in(judged);
         finding.outcome == Outcome::Fail && is_asked && !already_broken.contains(&finding.rule)
     };
     let broken = grouped(record.findings.iter().filter(is_new)).into_iter();

@@ -1,7 +1,6 @@
 //! Subject of a check, read once: runs with their records and logs, and the tree around them.
 
 mod findings;
-mod judgement_basis;
 pub(crate) mod logs;
 mod machines;
 pub(crate) mod read;
@@ -17,10 +16,11 @@ use std::{
     rc::Rc,
 };
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first, missing_key};
-pub use judgement_basis::{JudgedDivision, JudgedRound, RoundSource};
 pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
 pub use upcoming::{ACCURACY_COUNT, UpcomingRun};
 
@@ -35,7 +35,7 @@ use crate::{
         DetailLog,
         readable_entries::{ReadableLog, read_entries},
     },
-    record::RunResult,
+    record::{Division, RunResult},
     tree::{ACCURACY_LOG, DETAIL, ResultPaths, SubmitterFolder},
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Subject<'t> {
     /// Name of that round, and its source.
     pub(crate) judged_round: JudgedRound,
     /// Division whose rules apply.
-    pub(crate) division: JudgedDivision,
+    pub(crate) division: Division,
     /// True for a run that has not begun, which has no outcome.
     pub(crate) is_upcoming: bool,
     /// Files of the submission; `None` for a run folder.
@@ -63,6 +63,40 @@ pub(crate) struct Subject<'t> {
     /// Other submissions or runs, whose networking must be the same as this subject's (N37); `None`
     /// without a comparison.
     pub(crate) against: Option<Rc<[Self]>>,
+}
+
+/// Round that a subject is judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JudgedRound {
+    /// Name of the round, such as `v6.0`.
+    pub name: String,
+    /// Source of the name.
+    pub by: RoundSource,
+    /// True if the table has the round. Otherwise rules that change from round to round cannot be
+    /// judged.
+    pub in_table: bool,
+}
+
+/// Sources of the round, in order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundSource {
+    /// The option `--round`.
+    #[strum(serialize = "set by --round")]
+    Option,
+    /// `round` in the measurements file, which `submission` writes.
+    #[strum(serialize = "by its records")]
+    Record,
+    /// The seeds in most of the logs.
+    #[strum(serialize = "by its seeds")]
+    Seeds,
+    /// The LoadGen that wrote most of the logs.
+    #[strum(serialize = "by LoadGen's version")]
+    LoadgenVersion,
+    /// Layout of the folders, or the first round of the table if there is no log.
+    #[strum(serialize = "by its layout")]
+    Layout,
 }
 
 pub(crate) struct SubmissionTree {
@@ -314,7 +348,7 @@ impl Subject<'_> {
 
     /// Returns true for a submission or run of the Open division, which has fewer rules.
     pub(crate) fn is_open(&self) -> bool {
-        self.division == JudgedDivision::Open
+        self.division == Division::Open
     }
 
     pub(crate) fn formats(&self) -> Formats {

@@ -8,8 +8,7 @@ use std::{
 };
 
 use super::{
-    Measurements, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree, System,
-    judgement_basis::{JudgedDivision, JudgedRound},
+    JudgedRound, Measurements, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree, System,
     logs::Logs,
     read_object, round,
     unusable::{MISSING, UnusableFile},
@@ -109,7 +108,9 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
 /// Returns the subject that consists of a single run.
 pub(super) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>) -> Subject<'_> {
     let result = run.result();
-    let division = result.map_or(Division::Network, |result| result.division);
+    // An exploratory run is judged by the rules of the Network division, and is not a result.
+    let division = result.map(|result| result.division).filter(|one| *one != Division::Exploratory);
+    let division = division.unwrap_or(Division::Network);
     let name = result.map_or_else(String::new, |result| result.benchmark.clone());
     let scenario = result.map(|result| result.scenario).or_else(|| run.detail()?.scenario());
     let is_offered = |benchmark: &&Benchmark| benchmark.suite != Suite::Retired;
@@ -125,14 +126,14 @@ pub(super) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>
     set_aside(&mut entry);
     let results = vec![entry];
     let rounds = round::round(table, option, &results, None);
-    without_tree(table, rounds, JudgedDivision::of_run(division), results)
+    without_tree(table, rounds, division, results)
 }
 
 /// Returns a subject with these results and no tree.
 fn without_tree<'t>(
     table: &'t Table,
     (round, judged_round): (Option<&'t Round>, JudgedRound),
-    division: JudgedDivision,
+    division: Division,
     results: Vec<ResultEntry<'t>>,
 ) -> Subject<'t> {
     Subject {
@@ -177,7 +178,11 @@ fn submission<'t>(
     table: &'t Table,
     option: Option<RoundName>,
 ) -> std::io::Result<Subject<'t>> {
-    let division = JudgedDivision::of_folder(&home.division);
+    let division = match home.division.as_str() {
+        "closed" => Division::Closed,
+        "open" => Division::Open,
+        _ => Division::Network,
+    };
     let mut tree = SubmissionTree { root: root.to_path_buf(), home };
     let mut results = entries_of(&tree, table)?;
     let shown = tree::detect_layout(&tree.path(&tree.home.root()));

@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    ResultEntry, RunFiles, Subject,
-    findings::AllFindings,
-    judgement_basis::{JudgedRound, RoundSource},
-};
+use super::{JudgedRound, ResultEntry, RoundSource, RunFiles, Subject, findings::AllFindings};
 use crate::{
     Rule::{self, N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36},
     book::{Round, RoundName, Table},

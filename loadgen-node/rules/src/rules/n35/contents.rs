@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use super::measurements;
 use crate::{
-    Outcome,
+    Division, Outcome,
     book::Test,
     input::files::entries,
     placeholder::is_placeholder,
     subject::{
-        Findings, JudgedDivision, PlaceJudgement, ResultEntry, RunKind, Subject, SubmissionTree,
-        unusable::MISSING,
+        Findings, PlaceJudgement, ResultEntry, RunKind, Subject, SubmissionTree, unusable::MISSING,
     },
     tree::{
         ACCURACY_LOG, ACCURACY_TXT, BASELINE_SCORES, DETAIL, IMPLEMENTATION, Layout, ResultPaths,
@@ -171,12 +170,7 @@ fn of_test(place: &ResultPaths, test: Test) -> Vec<FolderRequirements> {
     }
 }
 
-fn texts(
-    division: JudgedDivision,
-    tree: &SubmissionTree,
-    place: &ResultPaths,
-    at: &mut PlaceJudgement,
-) {
+fn texts(division: Division, tree: &SubmissionTree, place: &ResultPaths, at: &mut PlaceJudgement) {
     for path in [place.user_conf(), place.readme()] {
         match tree.text(&path) {
             None => at.fail_at(path, "is missing or empty"),

@@ -6,12 +6,12 @@ use netdiv_contract::v1::Machine;
 use serde_json::{Map, Value};
 
 use crate::{
-    Outcome,
+    Division, Outcome,
     facts::machines::published_settings,
     input::json::REPEATED_KEY,
     placeholder::is_placeholder,
     rules::n36::{is_empty, unwritten},
-    subject::{JudgedDivision, PlaceJudgement, ResultEntry},
+    subject::{PlaceJudgement, ResultEntry},
 };
 
 /// Fields that the official checker requires.
@@ -23,13 +23,11 @@ const ASKED: [&str; 5] = [
     "weight_transformations",
 ];
 
-pub(super) fn judge(division: JudgedDivision, entry: &ResultEntry, at: &mut PlaceJudgement) {
+pub(super) fn judge(division: Division, entry: &ResultEntry, at: &mut PlaceJudgement) {
     let (path, json) = match &entry.measurements {
         None => return,
         // The official checker uses the last of two values.
-        Some(Err((path, why)))
-            if why.contains(REPEATED_KEY) && division != JudgedDivision::Network =>
-        {
+        Some(Err((path, why))) if why.contains(REPEATED_KEY) && division != Division::Network => {
             return at.unknown_at(path, format!("{why}: state it once"));
         }
         Some(Err((path, why))) => return at.fail_at(path, why),
@@ -51,7 +49,7 @@ pub(super) fn judge(division: JudgedDivision, entry: &ResultEntry, at: &mut Plac
 
 /// Adds the finding that [`unwritten`] returns, at `place`.
 pub(super) fn unwritten_there(
-    division: JudgedDivision,
+    division: Division,
     place: &str,
     what: String,
     at: &mut PlaceJudgement,
