@@ -5,15 +5,7 @@
 //! `facts/` and the comparisons in `judge/`. A rule with many parts has a folder for them. Tests
 //! edit a valid submission; the edits that break N21 before any other rule are in
 //! `tests/mutations/n21.toml`.
-//!
-//! - `digests`: judgement of runs that compared every byte
-//! - `purposes`: detection of runs that serve two purposes
-//! - `redraft`: comparison of a tree with the documents that `submission` makes of its runs
-//! - `separation`: judgement of the machines at both ends
-//! - `settings`: comparison of LoadGen's settings with the required switches and `user.conf`
-//! - `versions`: comparison of the versions that records and machines state
 
-mod digests;
 mod n01;
 mod n02;
 mod n03;
@@ -52,13 +44,10 @@ mod n35;
 mod n36;
 mod n37;
 mod n38;
-mod purposes;
 pub(crate) mod redraft;
-mod separation;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod versions;
 
 use std::fmt;
 
@@ -169,6 +158,7 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
             || OF_SETTINGS.contains(&row.id)
             || has_nodes && OF_NODES.contains(&row.id)
     };
+    n35::judge_purposes(subject, found);
     // Others look up whether the sources are those of the program (`judge_by_construction`).
     let is_first = |row: &&RuleRow| row.id == N16;
     let others = RULES.iter().filter(|row| !is_first(row) && row.id != N38);

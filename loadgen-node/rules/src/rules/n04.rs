@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, net::SocketAddr};
 
 use serde_json::Value;
 
-use super::separation::judge_run;
 use crate::{
-    Outcome, Rule,
+    Finding, GroupedFinding, Outcome, Rule,
     facts::machines::ip,
+    grouping::grouped,
+    judge::machines::check_machines,
     record::{Evidence, Node, RunResult},
     subject::{Findings, RunEvidence, Subject, runs_with_evidence},
 };
@@ -27,6 +28,35 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             found.unknown(&run.record_place, text);
         }
     }
+}
+
+/// Adds the findings about `rule` for a run: the violations that its evidence shows, and `more`.
+/// Without violations, the rule passes with `text`.
+pub(super) fn judge_run(
+    seen: &RunEvidence,
+    rule: Rule,
+    text: &str,
+    more: impl Iterator<Item = (Outcome, String)>,
+    found: &mut Findings,
+) {
+    let mut at = found.at(seen.place);
+    for (outcome, text) in
+        grouped_violations(check_machines(seen.evidence), rule).into_iter().chain(more)
+    {
+        at.find(outcome, text);
+    }
+    if !seen.evidence.nodes.is_empty() {
+        at.or_pass(text);
+    }
+}
+
+/// Returns each violation once, after the names of all machines that it concerns.
+fn grouped_violations(of_machines: Vec<Finding>, rule: Rule) -> Vec<(Outcome, String)> {
+    let of_rule: Vec<_> = of_machines.into_iter().filter(|finding| finding.rule == rule).collect();
+    let reason = |GroupedFinding { outcome, places, text, .. }| {
+        (outcome, format!("{}: {text}", places.join(", ")))
+    };
+    grouped(&of_rule).into_iter().map(reason).collect()
 }
 
 /// Returns differences between the nodes' addresses in the record, in the run's settings, and in
@@ -108,4 +138,17 @@ fn on_the_loadgen_node(seen: &RunEvidence) -> impl Iterator<Item = (Outcome, Str
         );
         (Outcome::Fail, text)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_said_once_of_all_machines() {
+        let found = ["LoadGen node", "LoadGen node", "a to b"]
+            .map(|machine| Finding::fail(Rule::N5, machine, "lg0 is virtual"));
+        let reasons = grouped_violations(found.into(), Rule::N5);
+        assert_eq!(reasons, [(Outcome::Fail, "LoadGen node, a to b: lg0 is virtual".into())]);
+    }
 }

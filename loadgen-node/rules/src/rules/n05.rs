@@ -1,6 +1,6 @@
 //! N5: a permitted fabric leads from the QDL to the SUT (rules, section 6.2.2).
 
-use super::separation::judge_run;
+use super::n04::judge_run;
 use crate::{
     Outcome, Rule,
     facts::fabric,

@@ -1,7 +1,7 @@
 //! N10: no caching of queries or responses, in the QDL or at the nodes (rules, sections 6.2.1 and
 //! 6.2.3).
 
-use super::digests;
+use super::n07::conclusive_digests;
 use crate::{
     judge::engines::{check_prefix_caching, check_reused_prompts},
     record::{Comparison, Digests, Node, RunResult},
@@ -17,9 +17,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.is_upcoming {
         return;
     }
-    for (place, record, Digests { samples, responses, .. }) in
-        digests::conclusive_digests(subject, found)
-    {
+    for (place, record, Digests { samples, responses, .. }) in conclusive_digests(subject, found) {
         let mut at = found.at(place);
         at.fail_each(miscounted("samples", samples, record.samples.issued));
         let responses_of_loadgen = record.samples.completed.saturating_add(record.first_tokens());

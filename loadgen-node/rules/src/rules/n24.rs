@@ -2,7 +2,7 @@
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::versions::{find_conflicting_values, version_mismatch};
+use super::n03::{find_conflicting_values, version_mismatch};
 use crate::{
     facts::{interfaces::Interfaces as _, machines::non_empty},
     record::RunResult,

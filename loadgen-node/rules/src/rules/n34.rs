@@ -1,7 +1,7 @@
 //! N34: the compliance tests were run with their settings, and pass (policies and official
 //! checker).
 
-use super::{purposes, settings};
+use super::settings;
 use crate::{
     book::{Benchmark, Formats, OtherTest, Test},
     compliance::{self, test_settings},
@@ -17,15 +17,12 @@ use crate::{
 use netdiv_node_common::words::Mode;
 use std::collections::BTreeMap;
 
-mod sample_counts;
-mod scores;
-mod test01_responses;
+mod test01;
 mod verification_files;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     settings::judge_user_conf(subject, |kind| matches!(kind, RunKind::Test(_)), found);
-    purposes::compare(subject, true, found);
-    test01_responses::judge(subject, found);
+    test01::judge(subject, found);
     for entry in &subject.results {
         if !subject.is_open() {
             other_tests(subject, entry, found);
@@ -60,7 +57,7 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
             let file = if test == "TEST09" { VERIFY_OUTPUT_LENGTH } else { VERIFY_ACCURACY };
             at.fail_each(verdict(tree, place, test, file, &formats).map(|wrong| wrong.text));
             if let Some(samples) = samples {
-                sample_counts::judge(tree, place, test, *samples, &mut at);
+                verification_files::judge_counts(tree, place, test, *samples, &mut at);
             }
         } else {
             at.fail(format!(
@@ -84,7 +81,7 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
         let mut is_failed = !unverified.is_empty();
         if *test == Test::Test01
             && !is_failed
-            && let Some(text) = scores::contradiction(tree, place, benchmark, &formats)
+            && let Some(text) = test01::score_contradiction(tree, place, benchmark, &formats)
         {
             match is_foreign {
                 true => at.unknown(format!("{text}; the official checker does not read them here")),
@@ -152,7 +149,7 @@ pub(super) fn answers_differ(
             }
             let FileViolation { text: wrong, .. } = wrong;
             let accuracy = tree.path(&place.compliance_accuracy(test.name()));
-            let scores = scores::compare(&accuracy, benchmark, formats).err()?;
+            let scores = test01::compare_scores(&accuracy, benchmark, formats).err()?;
             Some(format!(
                 "{wrong}. Where the benchmark is not deterministic, score the same samples of both runs and put the official \
                  script's outputs into its folder: {scores}"
@@ -322,9 +319,9 @@ fn other_tests(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
             // TEST01 may pass by scores.
             let by_scores = file == VERIFY_ACCURACY && !wrong.is_contradiction;
             match benchmark {
-                _ if !by_scores || !scores::exist(&accuracy) => at.fail(wrong.text),
+                _ if !by_scores || !test01::scores_exist(&accuracy) => at.fail(wrong.text),
                 Some(benchmark) => {
-                    let scores = scores::compare(&accuracy, benchmark, &formats).err();
+                    let scores = test01::compare_scores(&accuracy, benchmark, &formats).err();
                     at.fail_each(scores.map(|scores| format!("{}; {scores}", wrong.text)));
                 }
                 // Those of a benchmark outside the table cannot be compared.

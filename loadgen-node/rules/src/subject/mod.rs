@@ -11,7 +11,6 @@ pub(crate) mod unusable_files;
 mod upcoming;
 
 use std::{
-    cell::OnceCell,
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -230,8 +229,6 @@ pub(crate) struct RunFiles {
     pub(crate) record: Option<Result<Box<RunResult>, UnusableFile>>,
     /// Logs; `None` if they are missing and not required.
     pub(crate) logs: Option<Logs>,
-    /// SHA-256 of the run's detail log, computed when a rule first needs it.
-    pub(crate) detail_sha256: OnceCell<Option<String>>,
 }
 
 impl RunFiles {
@@ -246,12 +243,11 @@ impl RunFiles {
 
     /// Returns the SHA-256 of the detail log, computed from the log, or from the record if the logs
     /// are not required.
-    pub(crate) fn detail_sha256(&self) -> Option<&str> {
-        let read = || match self.logs {
+    pub(crate) fn detail_sha256(&self) -> Option<String> {
+        match self.logs {
             Some(_) => files::sha256(&self.folder.join(DETAIL)).ok(),
             None => self.result()?.logs.get(DETAIL).cloned(),
-        };
-        self.detail_sha256.get_or_init(read).as_deref()
+        }
     }
 
     pub(crate) fn detail(&self) -> Option<&DetailLog> {

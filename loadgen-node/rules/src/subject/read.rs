@@ -2,7 +2,6 @@
 
 use netdiv_node_common::words::Mode;
 use std::{
-    cell::OnceCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
@@ -100,7 +99,6 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         record_place: RunResult::FILE.into(),
         record,
         logs: Some(logs),
-        detail_sha256: OnceCell::new(),
     };
     single_run(run, table, option)
 }
@@ -255,7 +253,6 @@ fn entry<'t>(tree: &SubmissionTree, place: ResultPaths, table: &'t Table) -> Res
         let path = tree.path(&folder);
         RunFiles {
             logs: Some(Logs::read(&path)),
-            detail_sha256: OnceCell::new(),
             kind,
             place: folder,
             folder: path,
@@ -276,7 +273,6 @@ fn entry<'t>(tree: &SubmissionTree, place: ResultPaths, table: &'t Table) -> Res
             record_place: digests,
             record: Some(record),
             logs: None,
-            detail_sha256: OnceCell::new(),
         });
     }
     for test in [Test::Test01, Test::Test04, Test::Test06] {

@@ -1,7 +1,7 @@
 //! A run that has not begun, as a subject of the judges: its record has no outcome, and its log
 //! has the entries that are known beforehand.
 
-use std::{cell::OnceCell, collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,6 @@ impl UpcomingRun {
             record_place: String::new(),
             record: Some(Ok(Box::new(record.clone()))),
             logs: Some(Logs::upcoming(self.log())),
-            detail_sha256: OnceCell::new(),
         };
         Subject { is_upcoming: true, ..read::single_run(run, table, None) }
     }

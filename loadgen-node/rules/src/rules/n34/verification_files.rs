@@ -8,8 +8,11 @@ use crate::{
     facts::official_log::is_truncated,
     input::files,
     official_log::{DetailLog, metric},
-    subject::{ResultEntry, RunFiles, RunKind, SubmissionTree},
-    tree::{ACCURACY_LOG, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
+    subject::{PlaceJudgement, ResultEntry, RunFiles, RunKind, SubmissionTree},
+    tree::{
+        ACCURACY_LOG, DETAIL, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH,
+        VERIFY_PERFORMANCE,
+    },
 };
 use std::path::Path;
 
@@ -138,7 +141,7 @@ fn figure(line: &str) -> Option<(&str, &str)> {
 
 /// Returns every value of a figure in a text. `loadgen-node audit` writes names as tag v5.0 does,
 /// and later tags differ in the case of the first letter.
-pub(super) fn values_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
+fn values_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let figures = text.lines().filter_map(figure);
     figures.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
@@ -214,6 +217,49 @@ fn odd_counts(text: &str, entry: &ResultEntry) -> Option<String> {
         return None;
     };
     Some(format!("{wrong}: verify the test again"))
+}
+
+/// Finds a test whose log or verification has another number of samples than `samples`, the table's
+/// number. TEST07 and TEST09 issue the whole of their data sets, which differ.
+pub(super) fn judge_counts(
+    tree: &SubmissionTree,
+    place: &ResultPaths,
+    test: &str,
+    samples: u64,
+    at: &mut PlaceJudgement,
+) {
+    // TEST09 states how many outputs its mean covers.
+    let verification = format!("{}/{VERIFY_OUTPUT_LENGTH}", place.compliance(test));
+    let text = files::read_to_string(&tree.path(&verification)).unwrap_or_default();
+    let wanted = samples.to_string();
+    for other in values_of(&text, "Total samples").into_iter().filter(|said| *said != wanted) {
+        at.fail(format!(
+            "{VERIFY_OUTPUT_LENGTH} is of {other} samples, and {test} issues {samples}: run {test} again with its own data set \
+             and audit.config"
+        ));
+    }
+    let log = tree.path(&format!("{}/{DETAIL}", place.compliance_performance(test)));
+    let counts = DetailLog::read(&log).ok().as_ref().and_then(counts);
+    let Some((total, issued)) = counts else {
+        // The official checker does not require the logs of these tests.
+        return at.unknown(format!(
+            "its numbers of samples are unknown: {DETAIL} is missing, or has no counts"
+        ));
+    };
+    if total != samples || issued != samples {
+        at.fail(format!(
+            "LoadGen issued {issued} samples of a data set of {total}, and {test} issues {samples} of {samples}: run {test} \
+             again with its own data set and audit.config"
+        ));
+    }
+}
+
+/// Returns the numbers of samples in the data set and in LoadGen's queries.
+fn counts(detail: &DetailLog) -> Option<(u64, u64)> {
+    // Offline has one query.
+    let queries = detail.integer("generated_query_count").unwrap_or(1);
+    let issued = queries.saturating_mul(detail.integer("generated_samples_per_query")?);
+    Some((detail.integer("qsl_reported_total_count")?, issued))
 }
 
 #[cfg(test)]
