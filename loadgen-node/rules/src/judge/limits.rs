@@ -1,9 +1,6 @@
 //! Limits of LoadGen's settings in a performance run, for N2 and N32 (rules, sections 3 and 4.1.1).
 
-use crate::{
-    Scenario,
-    book::{Benchmark, Round, Table},
-};
+use crate::book::{Benchmark, Round, Table};
 
 /// Factor by which LoadGen's Offline query has more samples than the expected rate gives in the
 /// minimum duration.
@@ -37,56 +34,13 @@ pub(crate) const COALESCE: &str = "server_coalesce_queries";
 pub(crate) const COALESCED: &str =
     "it is on: LoadGen issues queries that are due together, which no rule forbids";
 
-/// Limits of LoadGen's settings for a benchmark in a scenario.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) min_duration_ms: u64,
-    /// Minimum number of samples that LoadGen loads for a performance run.
-    pub(crate) performance_samples: u64,
-    /// Minimum number of samples in Offline's query; `None` for other scenarios.
-    pub(crate) offline_samples: Option<u64>,
-    /// Limits of Server; `None` for other scenarios.
-    pub(crate) server: Option<ServerLimits>,
-}
+/// Minimum share of Server's queries that meet the latency bound.
+pub(crate) const SERVER_PERCENTILE: f64 = 0.99;
 
-/// Limits of the Server scenario. Latencies are in milliseconds; `None` is no limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ServerLimits {
-    /// Minimum share of the queries that meet the latency bound.
-    pub(crate) percentile: f64,
-    pub(crate) latency_ms: Option<f64>,
-    /// Maximum bound for the first token.
-    pub(crate) first_token_ms: Option<f64>,
-    /// Maximum bound for each further token.
-    pub(crate) further_token_ms: Option<f64>,
-}
-
-impl Limits {
-    /// Returns the limits of a round, or the strictest of all rounds if the round is unknown.
-    pub(crate) fn of(
-        table: &Table,
-        round: Option<&Round>,
-        benchmark: &Benchmark,
-        scenario: Option<Scenario>,
-    ) -> Self {
-        let strictest = || table.rounds.iter().map(|round| round.min_duration_ms).max();
-        let server = ServerLimits {
-            percentile: 0.99,
-            // The official checker may have a bound that the rules lack.
-            latency_ms: benchmark.server_latency_ms.or(benchmark.checker("server_latency_ms")),
-            first_token_ms: benchmark.ttft_ms,
-            further_token_ms: benchmark.tpot_ms,
-        };
-        Self {
-            min_duration_ms: round
-                .map(|round| round.min_duration_ms)
-                .or_else(strictest)
-                .filter(|_| !benchmark.no_min_duration)
-                .unwrap_or(0),
-            performance_samples: benchmark.qsl_size,
-            offline_samples: (scenario == Some(Scenario::Offline))
-                .then_some(benchmark.offline_samples),
-            server: (scenario == Some(Scenario::Server)).then_some(server),
-        }
-    }
+/// Returns the minimum duration of a performance run in a round, or the longest minimum of all
+/// rounds if the round is unknown.
+pub(crate) fn min_duration_ms(table: &Table, round: Option<&Round>, benchmark: &Benchmark) -> u64 {
+    let longest = || table.rounds.iter().map(|round| round.min_duration_ms).max();
+    let least = round.map(|round| round.min_duration_ms).or_else(longest);
+    least.filter(|_| !benchmark.no_min_duration).unwrap_or(0)
 }

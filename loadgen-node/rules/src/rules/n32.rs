@@ -7,7 +7,8 @@ use crate::{
     Outcome, Rule, Scenario,
     book::Benchmark,
     judge::limits::{
-        COALESCE, COALESCED, END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end,
+        COALESCE, COALESCED, END_SETTINGS, MAX_QUERIES, SERVER_PERCENTILE, check_early_end,
+        min_duration_ms,
     },
     official_log::{DetailLog, test_duration},
     record::RunResult,
@@ -80,8 +81,7 @@ const DIGITS: f64 = 1e-5;
 
 /// Returns a finding if a test took less time than the minimum, as LoadGen measured it.
 fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Option<String> {
-    let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
-    let least = limits.min_duration_ms;
+    let least = min_duration_ms(subject.table, subject.round, entry.benchmark?);
     // A setting below the minimum is a separate finding.
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
@@ -132,13 +132,14 @@ fn performance(
     detail: &DetailLog,
     at: &mut PlaceJudgement,
 ) {
-    let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+    let min_duration_ms = min_duration_ms(subject.table, subject.round, benchmark);
+    let is_offline = entry.scenario == Some(Scenario::Offline);
     let small = detail.integer("qsl_reported_total_count");
-    let small = small.filter(|total| *total < limits.performance_samples);
+    let small = small.filter(|total| *total < benchmark.qsl_size);
     let least = [
-        ("effective_min_duration_ms", Some(limits.min_duration_ms)),
-        (PERFORMANCE_COUNT, Some(limits.performance_samples)),
-        (SAMPLES_PER_QUERY, limits.offline_samples),
+        ("effective_min_duration_ms", Some(min_duration_ms)),
+        (PERFORMANCE_COUNT, Some(benchmark.qsl_size)),
+        (SAMPLES_PER_QUERY, is_offline.then_some(benchmark.offline_samples)),
     ];
     for (key, least) in least {
         let Some(least) = least else { continue };
@@ -169,15 +170,16 @@ fn performance(
                 _ => false,
             };
         let end = detail.integer(&key).filter(|_| !is_harmless);
-        let why = end.and_then(|value| check_early_end(setting, value, limits.min_duration_ms));
+        let why = end.and_then(|value| check_early_end(setting, value, min_duration_ms));
         at.fail_each(why.map(|why| format!("{key}: {why}, and run again")));
     }
     at.fail_each(settings::wrong_switches(Rule::N32, subject, entry, run));
-    if let Some(ServerLimits { percentile, .. }) = limits.server {
+    if entry.scenario == Some(Scenario::Server) {
         let key = "effective_target_latency_percentile";
-        let wanted =
-            format!("less than {percentile}: leave it to LoadGen's mlperf.conf, and run again");
-        at.require_logged(key, detail.number(key), |value| *value >= percentile, wanted);
+        let wanted = format!(
+            "less than {SERVER_PERCENTILE}: leave it to LoadGen's mlperf.conf, and run again"
+        );
+        at.require_logged(key, detail.number(key), |value| *value >= SERVER_PERCENTILE, wanted);
     }
     let sampled = detail.integer("effective_accuracy_log_sampling_target");
     if !run.is_test() && sampled.is_some_and(|target| target != 0) {

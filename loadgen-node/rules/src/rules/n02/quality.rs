@@ -1,11 +1,10 @@
 //! Judges accuracy, latency and calibration (rules, sections 4.1.1 and 2.3).
 
 use crate::{
-    Rule,
+    Rule, Scenario,
     book::Benchmark,
     compliance::{accuracy_of, printed_accuracy},
     input::files,
-    judge::limits::{Limits, ServerLimits},
     official_log::{DetailLog, token_metric},
     placeholder::is_placeholder,
     record::{Accuracy, Metric, RunResult},
@@ -169,7 +168,6 @@ fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Optio
 }
 
 fn latency(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &mut Findings) {
-    let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
     for run in &entry.runs {
         let Some(detail) = run.detail() else { continue };
         let mut at = found.at(&run.place);
@@ -186,24 +184,27 @@ fn latency(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found:
         {
             at.fail("the detail log has no tokens per second, which are this benchmark's metric");
         }
-        if let Some(limits) = limits.server.as_ref().filter(|_| is_bound) {
-            bounds(subject, detail, limits, &mut at);
+        if is_bound && entry.scenario == Some(Scenario::Server) {
+            bounds(subject, detail, benchmark, &mut at);
             at.fail_each(measured(detail, benchmark));
             at.or_pass("Server's latency bounds are those of the table, and were met");
         }
     }
 }
 
-fn bounds(subject: &Subject, detail: &DetailLog, limits: &ServerLimits, at: &mut PlaceJudgement) {
+fn bounds(subject: &Subject, detail: &DetailLog, benchmark: &Benchmark, at: &mut PlaceJudgement) {
+    let Benchmark { server_latency_ms, ttft_ms, tpot_ms, .. } = benchmark;
+    // The official checker may have a bound that the rules lack.
+    let latency_ms = server_latency_ms.or(benchmark.checker("server_latency_ms"));
     let asked = [
-        ("effective_target_latency_ns", limits.latency_ms),
-        ("requested_server_ttft_latency", limits.first_token_ms),
-        ("requested_server_tpot_latency", limits.further_token_ms),
+        ("effective_target_latency_ns", latency_ms),
+        ("requested_server_ttft_latency", *ttft_ms),
+        ("requested_server_tpot_latency", *tpot_ms),
     ];
     // The official checker requires these to be below the bound; equal is too much.
     let measured = [
-        ("result_first_token_99.00_percentile_latency_ns", limits.first_token_ms),
-        ("result_time_per_output_token_99.00_percentile_ns", limits.further_token_ms),
+        ("result_first_token_99.00_percentile_latency_ns", *ttft_ms),
+        ("result_time_per_output_token_99.00_percentile_ns", *tpot_ms),
     ];
     let in_ns = |most_ms: Option<f64>| most_ms.map(|ms| ms * 1e6);
     for (key, most) in asked.map(|(key, most)| (key, in_ns(most))) {
