@@ -20,7 +20,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
-        match detail.tests() {
+        match detail.tests {
             0 => at.fail(missing_key("test_datetime")),
             1 => {}
             tests => at.fail(format!(

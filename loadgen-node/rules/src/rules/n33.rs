@@ -41,15 +41,15 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
-    if !detail.begins_with_an_entry() {
+    if !detail.begins_with_an_entry {
         at.fail("the detail log does not begin with an entry (:::MLLOG)");
     }
-    at.fail_each(detail.unreadable().iter().map(|line| {
+    at.fail_each(detail.unreadable.iter().map(|line| {
         format!(
             "a line of the detail log is not an entry: {line}: submit the log as LoadGen wrote it"
         )
     }));
-    at.fail_each(detail.errors().iter().map(|error| format!("{LOGGED_ERROR}{error}")));
+    at.fail_each(detail.errors.iter().map(|error| format!("{LOGGED_ERROR}{error}")));
     let is_asked = run.is_performance() && detail.mode() != Some(Mode::Accuracy);
     if is_asked && !is_too_short_by_design(run, detail) {
         let validity = detail.text("result_validity").unwrap_or("missing");
@@ -63,7 +63,7 @@ fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
         }
     }
     if let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary)
-        && detail.errors().is_empty()
+        && detail.errors.is_empty()
         && let Some(count) = summary.errors.first()
     {
         at.fail(format!(
@@ -120,7 +120,7 @@ fn is_too_short_by_design(run: &RunFiles, detail: &DetailLog) -> bool {
 /// that read the log differ in the line that they use. A log of several tests repeats everything,
 /// and is a separate finding.
 fn repeated(run: &RunFiles, detail: &DetailLog) -> Vec<String> {
-    if detail.tests() > 1 {
+    if detail.tests > 1 {
         return Vec::new();
     }
     let summary = run.logs.as_ref().and_then(|logs| logs.summary.as_ref().ok());

@@ -187,7 +187,7 @@ mod tests {
             fs::write(folder.path().join(SUMMARY), summary).unwrap();
             let logs = Logs::read(folder.path());
             let detail = logs.detail.unwrap();
-            assert!(detail.begins_with_an_entry() && detail.tests() == 1);
+            assert!(detail.begins_with_an_entry && detail.tests == 1);
             disagreements(&logs.summary.unwrap(), &detail)
         };
         assert_eq!(told(summary), Vec::<String>::new());

@@ -70,8 +70,8 @@ impl RunJudgement {
             }
         }
         let unreadable =
-            log.unreadable().iter().map(|line| format!("a line that is not an entry: {line}"));
-        let errors: Vec<_> = log.errors().iter().cloned().chain(unreadable).collect();
+            log.unreadable.iter().map(|line| format!("a line that is not an entry: {line}"));
+        let errors: Vec<_> = log.errors.iter().cloned().chain(unreadable).collect();
         for error in errors.iter().take(SHOWN_ERRORS) {
             self.fault(format!("LoadGen's log has an error: {error}"));
         }

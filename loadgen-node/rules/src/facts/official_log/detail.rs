@@ -25,11 +25,14 @@ const LONGEST_QUOTE: usize = 200;
 pub struct DetailLog {
     /// All entries of each key, in the order of the log.
     entries: BTreeMap<String, Vec<LoggedValue>>,
-    errors: Vec<String>,
+    /// Messages that LoadGen marked as errors; any of them makes a run invalid.
+    pub errors: Vec<String>,
     /// Lines that are not entries, each with the reason.
-    unreadable: Vec<String>,
-    begins_with_an_entry: bool,
-    tests: usize,
+    pub unreadable: Vec<String>,
+    /// True if the first line is an entry, as the official checkers require.
+    pub(crate) begins_with_an_entry: bool,
+    /// Number of tests in the log. It is more than one if several tests wrote to the log.
+    pub(crate) tests: usize,
 }
 
 /// Value of an entry, with the entry's time in milliseconds since LoadGen's start.
@@ -125,27 +128,6 @@ impl DetailLog {
         let repeated =
             self.entries.iter().filter(move |(key, entries)| entries.len() > 1 && !may_repeat(key));
         repeated.map(|(key, _)| (key.as_str(), self.all(key).collect()))
-    }
-
-    /// Messages that LoadGen marked as errors; any of them makes a run invalid.
-    pub fn errors(&self) -> &[String] {
-        &self.errors
-    }
-
-    /// Lines that are not entries, each with the reason.
-    pub fn unreadable(&self) -> &[String] {
-        &self.unreadable
-    }
-
-    /// Returns true if the first line is an entry, as the official checkers require.
-    pub(crate) fn begins_with_an_entry(&self) -> bool {
-        self.begins_with_an_entry
-    }
-
-    /// Returns the number of tests in the log. It is more than one if several tests wrote to the
-    /// log.
-    pub(crate) fn tests(&self) -> usize {
-        self.tests
     }
 
     /// Returns the time of the last entry, in seconds since LoadGen's start.
@@ -260,8 +242,8 @@ mod tests {
         ));
         let log = DetailLog::read(log.path()).unwrap();
         assert_eq!((log.number("a"), log.number("rate")), (Some(1.0), None));
-        assert_eq!(log.errors(), ["lost"]);
-        assert!(log.unreadable()[0].ends_with(": {\"key\": \"bad"), "{:?}", log.unreadable());
+        assert_eq!(log.errors, ["lost"]);
+        assert!(log.unreadable[0].ends_with(": {\"key\": \"bad"), "{:?}", log.unreadable);
         assert_eq!(log.numbers("a").count(), 1);
     }
 
