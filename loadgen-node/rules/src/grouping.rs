@@ -187,6 +187,12 @@ impl fmt::Display for GroupedFinding {
     }
 }
 
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", GroupedFinding::of(self))
+    }
+}
+
 /// Shortens a path: replaces its middle parts by `…` where all paths in `others` have the same
 /// parts.
 fn shorten(path: &str, others: &[String]) -> String {

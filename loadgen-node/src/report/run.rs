@@ -2,7 +2,7 @@
 
 use super::{columns, table};
 use crate::{
-    record::{Distribution, Division, Metric, RunResult, Steady, Verdict},
+    record::{Distribution, Division, Metric, RunResult, Steady, Verdict, broken_rules},
     recording::PERCENTILES,
 };
 
@@ -45,11 +45,11 @@ pub(super) fn purpose(result: &RunResult) -> String {
 
 pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let mut facts = Vec::new();
-    let broken = result.broken_rules();
+    let broken = broken_rules(&result.findings);
     if !broken.is_empty() {
         facts.push(("rules violated", format!("{broken}; see result.json")));
     }
-    let waived = result.waived_rules();
+    let waived = broken_rules(&result.waived);
     if !waived.is_empty() {
         let division = result.division.title();
         facts.push((

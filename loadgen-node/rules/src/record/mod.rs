@@ -312,21 +312,10 @@ impl RunResult {
             _ => 0,
         })
     }
-
-    /// Lists the rules that are broken by the findings in the record, each once, in a line; empty
-    /// if no rule is broken.
-    pub fn broken_rules(&self) -> String {
-        broken(&self.findings)
-    }
-
-    /// Lists the broken rules that the division of the run waives, each once, in a line.
-    pub fn waived_rules(&self) -> String {
-        broken(&self.waived)
-    }
 }
 
-/// Lists the broken rules among findings, each once, in a line.
-fn broken(findings: &[Finding]) -> String {
+/// Lists the rules that findings call broken, each once, in a line; empty without such a rule.
+pub fn broken_rules(findings: &[Finding]) -> String {
     let broken = findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
     let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();
     rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

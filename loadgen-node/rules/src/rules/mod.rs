@@ -49,11 +49,9 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use self::Divisions::{Closed, Network, Open};
 use crate::{
-    Division, Finding,
+    Division,
     Rule::{self, *},
     subject::{AllFindings, Findings, Subject},
 };
@@ -209,17 +207,5 @@ impl Rule {
     /// Returns the requirement of the rule in a few words, such as `datacenter suite only`.
     pub fn text(self) -> &'static str {
         self.row().title
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, place, text, .. } = self;
-        let source = rule.source();
-        if place.is_empty() {
-            write!(f, "{rule} ({source}): {text}")
-        } else {
-            write!(f, "{rule} ({source}): {place}: {text}")
-        }
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn judge_by_construction(claim: &str, subject: &Subject, found: &mut 
     if subject.tree.is_none() {
         let text = "that the sources that keep the rule are those that ran";
         found.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
-    } else if found.is_broken(Rule::N16) {
+    } else if found.broken().contains(&Rule::N16) {
         let text = "the sources keep the rule, but nothing shows that the program that ran was built from them (N16)";
         found.unknown("", text);
     } else {

@@ -124,11 +124,6 @@ impl Findings<'_> {
         entry.benchmark
     }
 
-    /// Returns true if a rule is broken.
-    pub(crate) fn is_broken(&self, rule: Rule) -> bool {
-        self.list.iter().any(|finding| finding.rule == rule && finding.outcome == Outcome::Fail)
-    }
-
     /// Returns the tree of a submission. For a run folder, which has no tree, reports that the rule
     /// cannot be judged; `text` names the missing evidence.
     pub(crate) fn tree<'s>(
