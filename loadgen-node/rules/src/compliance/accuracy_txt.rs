@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::error::ComplianceError;
+use super::part::ComplianceError;
 use crate::{
     book::{Benchmark, Formats},
     input::files,

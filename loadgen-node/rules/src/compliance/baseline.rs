@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
 use super::{
     accuracy_txt::accuracy_of,
-    error::{ComplianceError, both},
-    part::Part,
+    part::{ComplianceError, Part, both},
 };
 use crate::{
     book::{Benchmark, Formats},

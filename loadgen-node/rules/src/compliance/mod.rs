@@ -12,7 +12,6 @@ mod baseline;
 #[path = "../../tests/compliance/mod.rs"]
 mod cases;
 mod element;
-mod error;
 mod part;
 mod performance;
 mod test01;
@@ -23,8 +22,7 @@ pub use accuracy_txt::{Metrics, accuracy_hash, accuracy_of, printed_accuracy, wi
 pub use audit_config::audit_config;
 pub(crate) use audit_config::test_settings;
 pub use baseline::{baseline, compare_baseline};
-pub use error::ComplianceError;
-pub use part::Part;
+pub use part::{ComplianceError, Part};
 pub(crate) use performance::compare as speed;
 pub use verify::{Reference, Verification, verify};
 pub(crate) use verify::{first_number, responses, tokens};

@@ -3,10 +3,7 @@
 
 use std::path::Path;
 
-use super::{
-    error::{ComplianceError, both, read_summary},
-    part::Part,
-};
+use super::part::{ComplianceError, Part, both, read_summary};
 use crate::{
     book::Test,
     facts::official_log::{Score, Summary},

@@ -9,8 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     element::{Element, Number},
-    error::ComplianceError,
-    part::Part,
+    part::{ComplianceError, Part},
 };
 use crate::facts::official_log::for_each_entry;
 

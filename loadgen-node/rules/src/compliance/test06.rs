@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::{
     element::{Element, Number},
-    error::ComplianceError,
-    part::{Part, STRICTER_SUFFIX},
+    part::{ComplianceError, Part, STRICTER_SUFFIX},
 };
 use crate::{Scenario, book::Benchmark, facts::official_log::for_each_entry};
 

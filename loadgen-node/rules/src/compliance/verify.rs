@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::{
     audit_config,
     element::{Element, Number},
-    error::{ComplianceError, both, read_summary},
-    part::Part,
+    part::{ComplianceError, Part, both, read_summary},
     performance, test01,
     test06::{self, Requirements},
 };

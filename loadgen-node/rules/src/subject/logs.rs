@@ -1,15 +1,18 @@
-//! LoadGen's logs of one run: the detail log, and the summary, which must agree with it.
+//! LoadGen's logs of one run: the detail log, and the summary, which must agree with it. Also reasons
+//! why a log or a record is unusable.
 
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 
-use super::unusable::{MISSING, UnusableFile};
 use crate::{
+    Rule::{self, N35},
     Scenario,
     book::{LoadGenSetting, Seeds},
     facts::official_log::Summary,
+    input::files,
     official_log::DetailLog,
+    record::RunResult,
     tree::{DETAIL, SUMMARY},
 };
 
@@ -52,7 +55,7 @@ impl Logs {
         let summary =
             Summary::read(&summary).map_err(|error| UnusableFile::unread(&summary, error));
         let log = log.and_then(|log| match log.is_empty() {
-            true => Err(UnusableFile::without_entries(&detail)),
+            true => Err(UnusableFile::in_file(&detail, NO_ENTRY)),
             false => Ok(log),
         });
         let marks = log.as_ref().ok().map(RoundMarks::of);
@@ -65,6 +68,49 @@ impl Logs {
         Self { marks: Some(RoundMarks::of(&detail)), detail: Ok(detail), summary }
     }
 }
+
+const NO_ENTRY: &str = "has no entry (:::MLLOG): submit the log as LoadGen wrote it";
+
+/// Reason why a file is unusable for judging.
+#[derive(Debug, Clone)]
+pub(crate) struct UnusableFile {
+    /// Rule that the file breaks; `None` if another finding reports that.
+    pub(crate) rule: Option<Rule>,
+    /// Fault of the file, and its remedy.
+    pub(crate) why: String,
+}
+
+impl UnusableFile {
+    /// Creates the reason for a file that could not be read.
+    pub(crate) fn unread(path: &Path, error: impl ToString) -> Self {
+        // The finding names the folder, so the error need not repeat it.
+        let folder = path.parent().map(|folder| format!("{}/", folder.display()));
+        let error = error.to_string().replace(&folder.unwrap_or_default(), "");
+        Self::in_file(path, format!("cannot be read: {error}"))
+    }
+
+    fn in_file(path: &Path, why: impl Into<String>) -> Self {
+        match path.metadata() {
+            Err(_) => Self::of(N35, MISSING),
+            Ok(file) if file.is_file() && file.len() == 0 => Self::of(N35, EMPTY),
+            Ok(_) => Self::of(N35, why),
+        }
+    }
+
+    pub(crate) fn of(rule: Rule, why: impl Into<String>) -> Self {
+        Self { rule: Some(rule), why: why.into() }
+    }
+}
+
+/// Returns true if a file's SHA-256 is not the one that the run recorded.
+pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool {
+    let here = files::sha256(&folder.join(name)).ok();
+    here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
+}
+
+pub(crate) const MISSING: &str = "is missing";
+
+pub(crate) const EMPTY: &str = "is empty: fill or remove it";
 
 /// LoadGen's verdicts, texts and figures: the line of the summary, and the key of the detail log.
 const RESULTS: [(&str, &str); 27] = [

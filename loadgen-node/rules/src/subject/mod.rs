@@ -6,7 +6,6 @@ mod machines;
 pub(crate) mod read;
 pub(crate) mod round;
 pub(crate) mod topology;
-pub(crate) mod unusable;
 pub(crate) mod unusable_files;
 mod upcoming;
 
@@ -23,8 +22,7 @@ pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first, mis
 pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
 pub use upcoming::{ACCURACY_COUNT, UpcomingRun};
 
-use logs::Logs;
-use unusable::{UnusableFile, is_changed};
+use logs::{Logs, UnusableFile, is_changed};
 
 use crate::{
     Scenario,

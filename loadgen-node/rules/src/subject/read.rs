@@ -8,9 +8,8 @@ use std::{
 
 use super::{
     JudgedRound, Measurements, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree, System,
-    logs::Logs,
+    logs::{Logs, MISSING, UnusableFile},
     read_object, round,
-    unusable::{MISSING, UnusableFile},
     unusable_files::set_aside,
 };
 use crate::{

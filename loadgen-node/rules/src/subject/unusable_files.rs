@@ -9,8 +9,7 @@ use netdiv_node_common::words::Mode;
 use super::{
     ResultEntry, RunFiles, RunKind, Subject,
     findings::{AllFindings, list_first},
-    logs::{Logs, disagreements},
-    unusable::{MISSING, UnusableFile, is_changed},
+    logs::{Logs, MISSING, UnusableFile, disagreements, is_changed},
 };
 use crate::{
     Rule::{self, *},

@@ -9,7 +9,7 @@ use crate::{
     input::files::entries,
     placeholder::is_placeholder,
     subject::{
-        Findings, PlaceJudgement, ResultEntry, RunKind, Subject, SubmissionTree, unusable::MISSING,
+        Findings, PlaceJudgement, ResultEntry, RunKind, Subject, SubmissionTree, logs::MISSING,
     },
     tree::{
         ACCURACY_LOG, ACCURACY_TXT, BASELINE_SCORES, DETAIL, IMPLEMENTATION, Layout, ResultPaths,

@@ -6,7 +6,7 @@ use std::{fs, io, path::Path};
 use crate::{
     Outcome,
     input::files::{DOCUMENT_BYTES, entries, is_document},
-    subject::{Findings, Subject, unusable::EMPTY},
+    subject::{Findings, Subject, logs::EMPTY},
     tree::{DIVISIONS, Layout},
 };
 

@@ -8,8 +8,8 @@ use crate::{
     input::files,
     record::RunResult,
     subject::{
-        Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, SubmissionTree,
-        unusable::is_changed, unusable_files::CHANGED,
+        Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, SubmissionTree, logs::is_changed,
+        unusable_files::CHANGED,
     },
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, ResultPaths, SUMMARY},
 };
