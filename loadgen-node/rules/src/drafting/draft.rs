@@ -12,7 +12,7 @@ use super::{
     runs,
     sources::{self, SourceFile},
     submission_toml::SubmissionSettings,
-    tree_builder::TreeBuilder,
+    tree_builder,
 };
 use crate::{
     book::Table,
@@ -83,16 +83,8 @@ pub(crate) fn draft(
     }
     tree.insert(home.document(names::SETTINGS), settings.in_tree().into_bytes());
     let recorded: Vec<_> = results.iter().map(LoadedResult::recorded).collect();
-    TreeBuilder {
-        settings,
-        round: settings.round.filter(|_| is_of_round),
-        home: &home,
-        system: &system,
-        results: &recorded,
-        tree: &mut tree,
-        problems: &mut problems,
-    }
-    .build();
+    let round = settings.round.filter(|_| is_of_round);
+    tree.extend(tree_builder::build(settings, round, &home, &system, &recorded, &mut problems));
     let runs = results.iter().flat_map(LoadedResult::places).collect();
     let named = |is_it: fn(&RunResult) -> bool| {
         let all = results.iter().flat_map(LoadedResult::runs).filter(move |run| is_it(&run.result));
@@ -110,18 +102,8 @@ pub(crate) fn redraft(
     system: &str,
     results: &[RecordedResult<'_>],
 ) -> FileTree {
-    let (mut tree, mut problems) = (FileTree::new(), Problems::default());
-    TreeBuilder {
-        settings,
-        round: settings.round,
-        home,
-        system,
-        results,
-        tree: &mut tree,
-        problems: &mut problems,
-    }
-    .build();
-    tree
+    let mut problems = Problems::default();
+    tree_builder::build(settings, settings.round, home, system, results, &mut problems)
 }
 
 /// Returns the submitter's folder in the tree, and the name of the system. Names that are missing or
