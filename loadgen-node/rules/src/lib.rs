@@ -1,20 +1,7 @@
 //! The rules of the Network division as code (MLPerf Inference rules v5.0, section 6.2).
 //!
-//! This crate has no sockets and no LoadGen: it reads runs from their files.
-//!
-//! - [`book`]: the rule book as data: benchmarks with the section of each figure, rounds, LoadGen's
-//!   releases
-//! - [`eligibility`]: rules that a run breaks, before it begins and when it is over
-//! - [`statistics`], [`plan`]: numbers of queries, durations, memory and bandwidth of a run
-//! - [`user_conf`]: check of LoadGen's settings file, before LoadGen reads it
-//! - [`official_log`]: readers of LoadGen's own logs; `facts`: these and the other readers, one for
-//!   each kind of file
-//! - [`record`]: the schema of `result.json`
-//! - `rules`: one file for each of N1 to N38; `judge`: judgements that several of them share
-//! - [`compliance`]: TEST01, TEST04 and TEST06
-//! - [`check`]: judges all rules for a run or a submission
-//! - [`submission`]: makes a submission from runs; [`tree`]: the paths in a submission;
-//!   [`template`]: initial settings files
+//! This crate has no sockets and no LoadGen: it reads runs from their files. docs/ARCHITECTURE.md
+//! describes its folders.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

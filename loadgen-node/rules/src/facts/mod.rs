@@ -1,11 +1,5 @@
 //! Facts from the files of a run: LoadGen's logs, the machines in the evidence, and the documents of
 //! a submission.
-//!
-//! - [`official_log`]: LoadGen's logs
-//! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that
-//!   carry their traffic
-//! - [`node_software`]: the software of the nodes
-//! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second in texts
 
 pub(crate) mod fabric;
 pub(crate) mod interfaces;

@@ -1,7 +1,4 @@
 //! Plan of a run: its duration, queries, memory and bandwidth.
-//!
-//! `runs.rs` plans the runs of a submission and the queries in each, `tokens.rs` the tokens of a
-//! language model, and `needs.rs` the memory of both ends. `table.rs` formats the plan.
 
 mod needs;
 mod runs;

@@ -6,7 +6,7 @@ use netdiv_node_common::words::Mode;
 use crate::{
     Scenario,
     official_log::{DetailLog, max_latency, test_duration, token_metric},
-    record::{Distribution, Node, RunResult, Tokens},
+    record::{Distribution, Node, RunResult},
     subject::{Findings, Subject},
 };
 
@@ -170,9 +170,9 @@ fn other_tokens(record: &RunResult, log: &DetailLog) -> Option<String> {
         Scenario::Server => record.samples.completed.saturating_sub(1),
         _ => record.samples.completed,
     };
-    let counted = token_counts(record)
-        .map(|(_, tokens)| tokens.total - tokens.one_token_answers.min(tokens.total));
-    let counted = token_counts(record).next().map(|_| counted.fold(0, u64::saturating_add))? as f64;
+    let tokens_of_nodes = record.nodes.iter().filter_map(|node| node.tokens.as_ref());
+    let counted = tokens_of_nodes.map(|one| one.total.saturating_sub(one.one_token_answers));
+    let counted = counted.reduce(u64::saturating_add)? as f64;
     let logged = tokens / rate * samples as f64;
     ((logged - counted).abs() > counted * DIGITS + 1.0).then(|| {
         format!(
@@ -180,10 +180,6 @@ fn other_tokens(record: &RunResult, log: &DetailLog) -> Option<String> {
              the run wrote them"
         )
     })
-}
-
-fn token_counts(record: &RunResult) -> impl Iterator<Item = (&Node, &Tokens)> {
-    record.nodes.iter().filter_map(|node| Some((node, node.tokens.as_ref()?)))
 }
 
 /// Returns a finding if a latency that the Query Dispatch Library measured exceeds LoadGen's.
