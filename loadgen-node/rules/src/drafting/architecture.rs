@@ -8,7 +8,7 @@ use super::{
     submission_toml::{SwitchSettings, Topology},
     topology::Cable,
 };
-use crate::facts::{interfaces::Interfaces as _, rate};
+use crate::facts::{interfaces, rate};
 
 /// Generates `system-diagram.md`.
 pub(super) fn system_diagram(
@@ -103,7 +103,7 @@ pub(super) fn architecture(
     text += &interfaces(cluster);
     text += "\nTogether, in each direction:\n\n";
     let rows = cluster.machines.iter().map(|NamedMachine { name, machine }| {
-        [name.clone(), known(&machine.bits_per_second().map(rate::format_rate))]
+        [name.clone(), known(&interfaces::bits_per_second(machine).map(rate::format_rate))]
     });
     text += &table(["machine", "bandwidth"], rows);
     text += "\n## From the network to the accelerators\n\n";

@@ -6,7 +6,7 @@ use netdiv_contract::v1::Machine;
 
 use crate::{
     facts::{
-        interfaces::{ByName, Interfaces as _},
+        interfaces::{self, ByName},
         machines::LOADGEN,
     },
     record::RunResult,
@@ -67,12 +67,12 @@ impl Cluster {
 impl NamedMachine {
     /// Returns true if the machine has this interface, or if one of its routes uses it.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.machine.interface(name).is_some() || self.nics().contains_key(name)
+        interfaces::find(&self.machine, name).is_some() || self.nics().contains_key(name)
     }
 
     /// Returns the physical adapters underlying all routes, with their descriptions.
     pub(crate) fn nics(&self) -> ByName<'_> {
-        self.machine.adapters_in_use()
+        interfaces::adapters_in_use(&self.machine)
     }
 
     /// Returns the physical adapters underlying all routes, as ends of links.
@@ -84,7 +84,8 @@ impl NamedMachine {
     /// If the route uses a bond, bridge or VLAN, these are its adapters.
     pub(crate) fn ends_of_route(&self, route: usize) -> BTreeSet<LinkEnd> {
         let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
-        let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));
+        let adapters =
+            interface.into_iter().flat_map(|name| interfaces::adapters(&self.machine, name));
         adapters.map(|(name, _)| self.end(name)).collect()
     }
 

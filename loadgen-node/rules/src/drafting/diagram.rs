@@ -6,7 +6,7 @@ use super::{
     submission_toml::{SwitchSettings, Topology},
     topology::Cable,
 };
-use crate::facts::{count_texts, interfaces::Interfaces as _, rate};
+use crate::facts::{count_texts, interfaces, rate};
 
 /// Draws the graph from left to right: the LoadGen node, the switches in the order of the settings,
 /// the SUT nodes. Returns it as a block of code in Markdown.
@@ -53,7 +53,7 @@ fn machine(title: String, named: &NamedMachine, cables: &[Cable<'_>]) -> Vec<Str
     lines.extend(count_texts(machine.accelerators.iter().map(|accelerator| &accelerator.name)));
     let ends = cables.iter().flat_map(|cable| &cable.ends).filter(|end| end.device == *name);
     lines.extend(ends.map(|end| {
-        let interface = machine.interface(&end.port);
+        let interface = interfaces::find(machine, &end.port);
         let model = interface.and_then(|interface| interface.model.clone());
         let speed = interface.and_then(|interface| interface.speed_mbit_per_second);
         let parts = [Some(end.port.clone()), model, speed.map(rate::format_interface_speed)];

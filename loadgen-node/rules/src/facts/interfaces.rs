@@ -17,99 +17,79 @@ pub(crate) struct Carriers<'a> {
     pub(crate) unknown: Vec<&'a Route>,
 }
 
-/// Graph of the interfaces in a machine's evidence.
-pub(crate) trait Interfaces {
-    /// Finds an interface by name.
-    fn interface(&self, name: &str) -> Option<&Interface>;
-
-    /// Returns the interfaces that carry the machine's routes.
-    fn carriers(&self) -> Carriers<'_>;
-
-    /// Returns an interface and all its underlying interfaces, at any depth.
-    fn underlying<'a>(&'a self, name: &'a str) -> ByName<'a>;
-
-    /// Returns the physical adapters underlying an interface; if it has none, the interface itself.
-    fn adapters<'a>(&'a self, name: &'a str) -> ByName<'a>;
-
-    /// Returns the physical adapters underlying all routes. A cable can be connected to each of
-    /// them.
-    fn adapters_in_use(&self) -> ByName<'_>;
-
-    /// Returns the hardware addresses of the non-virtual interfaces underlying the routes, at any
-    /// depth, in lower case.
-    fn hardware_addresses(&self) -> BTreeSet<String>;
-
-    /// Returns the total capacity of the routes' interfaces in each direction, in bits per second;
-    /// `None` if the capacity of an interface is unknown.
-    fn bits_per_second(&self) -> Option<f64>;
+/// Finds an interface of a machine by name.
+pub(crate) fn find<'a>(machine: &'a Machine, name: &str) -> Option<&'a Interface> {
+    machine.interfaces.iter().find(|interface| interface.name == name)
 }
 
-impl Interfaces for Machine {
-    fn interface(&self, name: &str) -> Option<&Interface> {
-        self.interfaces.iter().find(|interface| interface.name == name)
-    }
-
-    fn carriers(&self) -> Carriers<'_> {
-        let mut carriers = Carriers::default();
-        for route in &self.routes {
-            let interface = route.interface.as_ref().and_then(|name| self.interface(name));
-            match interface {
-                Some(one) if carriers.used.iter().any(|used| used.name == one.name) => {}
-                Some(interface) => carriers.used.push(interface),
-                None => carriers.unknown.push(route),
-            }
+/// Returns the interfaces that carry the machine's routes.
+pub(crate) fn carriers(machine: &Machine) -> Carriers<'_> {
+    let mut carriers = Carriers::default();
+    for route in &machine.routes {
+        let interface = route.interface.as_ref().and_then(|name| find(machine, name));
+        match interface {
+            Some(one) if carriers.used.iter().any(|used| used.name == one.name) => {}
+            Some(interface) => carriers.used.push(interface),
+            None => carriers.unknown.push(route),
         }
-        carriers
     }
+    carriers
+}
 
-    fn underlying<'a>(&'a self, name: &'a str) -> ByName<'a> {
-        let mut found = ByName::new();
-        let mut waiting = vec![name];
-        while let Some(name) = waiting.pop() {
-            if found.contains_key(name) {
-                continue;
-            }
-            let interface = self.interface(name);
-            found.insert(name, interface);
-            let below = interface.into_iter().flat_map(|interface| &interface.over);
-            waiting.extend(below.map(String::as_str));
+/// Returns an interface and all its underlying interfaces, at any depth.
+fn underlying<'a>(machine: &'a Machine, name: &'a str) -> ByName<'a> {
+    let mut found = ByName::new();
+    let mut waiting = vec![name];
+    while let Some(name) = waiting.pop() {
+        if found.contains_key(name) {
+            continue;
         }
-        found
+        let interface = find(machine, name);
+        found.insert(name, interface);
+        let below = interface.into_iter().flat_map(|interface| &interface.over);
+        waiting.extend(below.map(String::as_str));
     }
+    found
+}
 
-    fn adapters<'a>(&'a self, name: &'a str) -> ByName<'a> {
-        let mut found = self.underlying(name);
-        found.retain(|_, interface| interface.is_none_or(|interface| interface.over.is_empty()));
-        found
-    }
+/// Returns the physical adapters underlying an interface; if it has none, the interface itself.
+pub(crate) fn adapters<'a>(machine: &'a Machine, name: &'a str) -> ByName<'a> {
+    let mut found = underlying(machine, name);
+    found.retain(|_, interface| interface.is_none_or(|interface| interface.over.is_empty()));
+    found
+}
 
-    fn adapters_in_use(&self) -> ByName<'_> {
-        let names = self.routes.iter().filter_map(|route| route.interface.as_deref());
-        names.flat_map(|name| self.adapters(name)).collect()
-    }
+/// Returns the physical adapters underlying all routes. A cable can be connected to each of them.
+pub(crate) fn adapters_in_use(machine: &Machine) -> ByName<'_> {
+    let names = machine.routes.iter().filter_map(|route| route.interface.as_deref());
+    names.flat_map(|name| adapters(machine, name)).collect()
+}
 
-    fn hardware_addresses(&self) -> BTreeSet<String> {
-        let names = self.routes.iter().filter_map(|route| route.interface.as_deref());
-        let used: ByName<'_> = names.flat_map(|name| self.underlying(name)).collect();
-        let physical = used.into_values().flatten().filter(|interface| interface.kind != "virtual");
-        let addresses = physical.filter_map(|interface| interface.mac.as_deref());
-        let addresses = addresses.map(|mac| mac.trim().to_lowercase());
-        // An address of zeros is invalid.
-        addresses.filter(|mac| mac.contains(|c: char| c.is_alphanumeric() && c != '0')).collect()
-    }
+/// Returns the hardware addresses of the non-virtual interfaces underlying the routes, at any
+/// depth, in lower case.
+pub(crate) fn hardware_addresses(machine: &Machine) -> BTreeSet<String> {
+    let names = machine.routes.iter().filter_map(|route| route.interface.as_deref());
+    let used: ByName<'_> = names.flat_map(|name| underlying(machine, name)).collect();
+    let physical = used.into_values().flatten().filter(|interface| interface.kind != "virtual");
+    let addresses = physical.filter_map(|interface| interface.mac.as_deref());
+    let addresses = addresses.map(|mac| mac.trim().to_lowercase());
+    // An address of zeros is invalid.
+    addresses.filter(|mac| mac.contains(|c: char| c.is_alphanumeric() && c != '0')).collect()
+}
 
-    fn bits_per_second(&self) -> Option<f64> {
-        let carriers = self.carriers();
-        if carriers.used.is_empty() || !carriers.unknown.is_empty() {
-            return None;
-        }
-        let of_group = |group: Group<'_>| {
-            let own = group.carriers.iter().map(|carrier| speed(self, carrier, &mut Vec::new()));
-            let below = group.adapters.values().map(|adapter| bits(*adapter));
-            min_known(own.sum(), below.sum())
-        };
-        groups(self, &carriers.used).into_iter().map(of_group).sum()
+/// Returns the total capacity of the routes' interfaces in each direction, in bits per second;
+/// `None` if the capacity of an interface is unknown.
+pub(crate) fn bits_per_second(machine: &Machine) -> Option<f64> {
+    let carriers = carriers(machine);
+    if carriers.used.is_empty() || !carriers.unknown.is_empty() {
+        return None;
     }
+    let of_group = |group: Group<'_>| {
+        let own = group.carriers.iter().map(|carrier| speed(machine, carrier, &mut Vec::new()));
+        let below = group.adapters.values().map(|adapter| bits(*adapter));
+        min_known(own.sum(), below.sum())
+    };
+    groups(machine, &carriers.used).into_iter().map(of_group).sum()
 }
 
 /// Group of carriers that share adapters. For example, two VLANs of one adapter carry no more than
@@ -122,7 +102,7 @@ struct Group<'a> {
 fn groups<'a>(machine: &'a Machine, carriers: &[&'a Interface]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for carrier in carriers {
-        let adapters = machine.adapters(&carrier.name);
+        let adapters = adapters(machine, &carrier.name);
         let mut group = Group { carriers: vec![carrier], adapters };
         for other in std::mem::take(&mut groups) {
             if other.adapters.keys().any(|name| group.adapters.contains_key(name)) {
@@ -149,7 +129,7 @@ fn speed<'a>(
     let below: Vec<_> =
         interface.over.iter().filter(|name| !above.contains(&name.as_str())).collect();
     let sum: Option<f64> =
-        below.iter().map(|name| speed(machine, machine.interface(name)?, above)).sum();
+        below.iter().map(|name| speed(machine, find(machine, name)?, above)).sum();
     above.pop();
     let sum = if below.is_empty() { None } else { sum };
     min_known(bits(Some(interface)), sum)
@@ -200,18 +180,18 @@ mod tests {
     #[test]
     fn an_interface_stands_on_adapters_at_any_depth() {
         let machine = machine(&["vlan7", "vlan7"]);
-        assert_eq!(machine.carriers().used.len(), 1);
+        assert_eq!(carriers(&machine).used.len(), 1);
         let names = |named: ByName<'_>| named.into_keys().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(names(machine.adapters("vlan7")), ["eth0", "eth01"]);
-        assert_eq!(names(machine.adapters_in_use()), ["eth0", "eth01"]);
-        assert_eq!(names(machine.adapters("lo")), ["lo"]);
-        let macs: Vec<_> = machine.hardware_addresses().into_iter().collect();
+        assert_eq!(names(adapters(&machine, "vlan7")), ["eth0", "eth01"]);
+        assert_eq!(names(adapters_in_use(&machine)), ["eth0", "eth01"]);
+        assert_eq!(names(adapters(&machine, "lo")), ["lo"]);
+        let macs: Vec<_> = hardware_addresses(&machine).into_iter().collect();
         assert_eq!(macs, ["02:00:00:00:00:04", "02:00:00:00:00:05"]);
     }
 
     #[test]
     fn capacity_counts_each_adapter_once() {
-        let capacity = |routes: &[&str]| machine(routes).bits_per_second();
+        let capacity = |routes: &[&str]| bits_per_second(&machine(routes));
         assert_eq!(capacity(&["vlan7", "vlan7"]), Some(50e9));
         assert_eq!(capacity(&["vlan7", "eth01"]), Some(50e9));
         assert_eq!(capacity(&["vlan8", "vlan9"]), Some(10e9));
@@ -221,9 +201,9 @@ mod tests {
         // Only one adapter of this bond is active.
         let mut backup = machine(&["vlan7"]);
         backup.interfaces[1].speed_mbit_per_second = Some(25_000);
-        assert_eq!(backup.bits_per_second(), Some(25e9));
+        assert_eq!(bits_per_second(&backup), Some(25e9));
         backup.interfaces[1].speed_mbit_per_second = None;
         backup.interfaces[2].speed_mbit_per_second = None;
-        assert_eq!(backup.bits_per_second(), None);
+        assert_eq!(bits_per_second(&backup), None);
     }
 }

@@ -5,7 +5,7 @@ use netdiv_contract::v1::Machine;
 
 use crate::{
     book::{Bandwidth, Benchmark, ElementType},
-    facts::interfaces::Interfaces as _,
+    facts::interfaces,
     record::{Evidence, RunResult},
 };
 
@@ -82,7 +82,7 @@ impl Demand {
         let end = |who: String, share: f64, machine: &Machine| MachineDemand {
             who,
             asked: bits * share,
-            capacity: machine.bits_per_second(),
+            capacity: interfaces::bits_per_second(machine),
         };
         let through = |names: &[&str]| -> f64 {
             let nodes = record.nodes.iter().filter(|node| names.contains(&node.name.as_str()));

@@ -10,7 +10,7 @@ use netdiv_contract::v1::Machine;
 use crate::{
     Finding,
     Rule::N4,
-    facts::{interfaces::Interfaces as _, machines::non_empty},
+    facts::{interfaces, machines::non_empty},
 };
 
 /// Words in the product name of a virtual machine.
@@ -57,7 +57,7 @@ pub(super) fn check_distinct(mine: &Machine, other: &Machine, node: &str) -> Opt
             equal.push(format!("{what} {here}"));
         }
     }
-    let (here, there) = (mine.hardware_addresses(), other.hardware_addresses());
+    let [here, there] = [mine, other].map(interfaces::hardware_addresses);
     equal.extend(here.intersection(&there).map(|mac| format!("hardware address {mac}")));
     if !equal.is_empty() {
         let booted = (non_empty(&mine.boot_id), non_empty(&other.boot_id));

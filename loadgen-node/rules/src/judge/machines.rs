@@ -8,8 +8,7 @@ use crate::{
     Finding,
     Rule::{N4, N5},
     facts::{
-        fabric,
-        interfaces::Interfaces as _,
+        fabric, interfaces,
         machines::{ip, non_empty},
     },
     record::Evidence,
@@ -92,7 +91,7 @@ fn check_route(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
                     program in the network namespace of the host";
         return vec![Finding::cannot_tell(N5, name, text)];
     };
-    let Some(interface) = machine.interface(used) else {
+    let Some(interface) = interfaces::find(machine, used) else {
         let text = format!(
             "the interface {used} is unknown; let the program read /sys/class/net of the host"
         );

@@ -7,7 +7,7 @@ use netdiv_contract::v1::{Interface, Machine};
 
 use crate::{
     book::system_fields::network_fields,
-    facts::{interfaces::Interfaces as _, rate::format_rate},
+    facts::{interfaces, rate::format_rate},
     placeholder::is_placeholder,
     record::{Carrier, RunResult, Transport},
     subject::{Findings, PlaceJudgement, RunEvidence, Subject, System, runs_with_evidence},
@@ -83,7 +83,7 @@ fn judge_filled_fields(system: &System, at: &mut PlaceJudgement) {
 fn max_speed(machine: &Machine, carrier: &Interface) -> Option<f64> {
     let bits =
         |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64 * 1e6);
-    let below = machine.adapters(&carrier.name).into_values();
+    let below = interfaces::adapters(machine, &carrier.name).into_values();
     let sum: Option<f64> = below.map(|adapter| bits(adapter?)).sum();
     [bits(carrier), sum].into_iter().flatten().reduce(f64::max)
 }
@@ -96,7 +96,7 @@ fn speeds(seen: &RunEvidence, at: &mut PlaceJudgement) {
     }
     let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic {
-        match loadgen.interface(&name).and_then(|one| max_speed(loadgen, one)) {
+        match interfaces::find(loadgen, &name).and_then(|one| max_speed(loadgen, one)) {
             None => at.unknown(format!(
                 "the speed of {name} is not known: state it in the evidence file"
             )),
@@ -121,7 +121,7 @@ fn overloaded_machines(seen: &RunEvidence) -> Vec<(String, String)> {
             nodes().map(|node| node.bytes_received as f64).sum::<f64>(),
         ];
         let asked = received.max(sent) * 8.0 / seconds;
-        let speed = machine.bits_per_second().filter(|speed| asked > speed * TOLERANCE)?;
+        let speed = interfaces::bits_per_second(machine).filter(|speed| asked > speed * TOLERANCE)?;
         let names = names.join(" and ");
         let text = format!(
             "samples and responses of {names} need {}, and their interfaces have {}: the record or the stated speed is wrong",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netdiv_contract::v1::{Interface, Machine};
 
 use crate::{
-    facts::{interfaces::Interfaces as _, machines::non_empty},
+    facts::{interfaces, machines::non_empty},
     input::files::entries,
     subject::{Findings, Subject, SubmissionTree, report_missing, runs_with_evidence},
     tree::documents,
@@ -51,7 +51,7 @@ fn require_descriptions(subject: &Subject, found: &mut Findings) {
     for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
         for (who, machine) in seen.machines() {
-            let carriers = machine.carriers();
+            let carriers = interfaces::carriers(machine);
             if carriers.used.is_empty() || !carriers.unknown.is_empty() {
                 at.unknown(format!("{who}: the interfaces of its routes are not all known"));
             }
@@ -70,7 +70,7 @@ fn require_descriptions(subject: &Subject, found: &mut Findings) {
 
 /// Returns the unknown properties of an interface in use and of its underlying adapters.
 fn unknown(machine: &Machine, interface: &Interface) -> Vec<&'static str> {
-    let adapters = machine.adapters(&interface.name);
+    let adapters = interfaces::adapters(machine, &interface.name);
     let all = |of: fn(&Interface) -> &Option<String>| {
         adapters.values().all(|adapter| adapter.is_some_and(|one| non_empty(of(one)).is_some()))
     };

@@ -4,7 +4,7 @@ use netdiv_contract::v1::{Interface, Machine};
 
 use super::n03::{find_conflicting_values, version_mismatch};
 use crate::{
-    facts::{interfaces::Interfaces as _, machines::non_empty},
+    facts::{interfaces, machines::non_empty},
     record::RunResult,
     subject::{Findings, Subject, list_first, report_missing, runs_with_evidence},
 };
@@ -67,9 +67,10 @@ fn unnamed_versions(subject: &Subject, found: &mut Findings) {
 /// there may be no container.
 fn unnamed(machine: &Machine, is_node: bool) -> Vec<&'static str> {
     let is_said = |text: &Option<String>| non_empty(text).is_some();
-    let carriers = machine.carriers().used;
-    let adapters =
-        carriers.iter().flat_map(|carrier| machine.adapters(&carrier.name).into_values());
+    let carriers = interfaces::carriers(machine).used;
+    let adapters = carriers
+        .iter()
+        .flat_map(|carrier| interfaces::adapters(machine, &carrier.name).into_values());
     let has_driver = |adapter: Option<&Interface>| adapter.is_some_and(|one| is_said(&one.driver));
     let drivers = adapters.into_iter().all(has_driver);
     let accelerators = machine.accelerators.iter().all(|one| is_said(&one.driver));

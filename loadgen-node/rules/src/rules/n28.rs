@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     facts::{
-        interfaces::Interfaces as _,
+        interfaces,
         rate::{format_interface_speed, format_rate, states_a_rate},
     },
     input::{files, json},
@@ -76,7 +76,7 @@ fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<It
         let link = route.get("link")?;
         let name = link.get("interface")?.as_str()?;
         let speed = link.get("speed_mbit_per_second")?.as_u64()?;
-        match evidence.loadgen_node.interface(name) {
+        match interfaces::find(&evidence.loadgen_node, name) {
             None => Some(format!("was measured over {name}, which the LoadGen node does not have: measure this network")),
             // The speed of a radio changes.
             Some(interface) if interface.kind == "wifi" => None,
@@ -91,8 +91,8 @@ fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<It
 /// Returns findings about rates in a report that exceed the capacity of the LoadGen node's
 /// interfaces.
 fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
-    let carriers = evidence.loadgen_node.carriers().used;
-    let capacity = evidence.loadgen_node.bits_per_second();
+    let carriers = interfaces::carriers(&evidence.loadgen_node).used;
+    let capacity = interfaces::bits_per_second(&evidence.loadgen_node);
     let capacity = capacity.filter(|_| carriers.iter().all(|one| one.kind != "wifi"));
     let capacity = capacity.unwrap_or(f64::INFINITY);
     list(report, "bandwidth").filter_map(move |one| {

@@ -7,7 +7,7 @@ use netdiv_contract::v1::Machine;
 
 use crate::{
     book::system_fields::network_fields,
-    facts::{count_texts, interfaces::Interfaces as _},
+    facts::{count_texts, interfaces},
     record::RunResult,
     subject::{Findings, Subject, topology},
 };
@@ -96,8 +96,8 @@ fn run_properties(record: &RunResult) -> Vec<(&'static str, String)> {
 
 /// Describes the adapters that a machine's routes use, each kind with its number.
 fn interfaces(machine: &Machine) -> String {
-    let adapters = machine.carriers().used.into_iter().flat_map(|interface| {
-        let adapters = machine.adapters(&interface.name).into_values().flatten();
+    let adapters = interfaces::carriers(machine).used.into_iter().flat_map(|interface| {
+        let adapters = interfaces::adapters(machine, &interface.name).into_values().flatten();
         adapters.map(|adapter| {
             let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
             format!(

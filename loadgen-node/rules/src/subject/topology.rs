@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{RunFiles, Subject, System};
 use crate::{
-    facts::{interfaces::Interfaces as _, machines::LOADGEN},
+    facts::{interfaces, machines::LOADGEN},
     record::RunResult,
 };
 
@@ -55,8 +55,9 @@ pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a RunFiles, &'a RunResu
     let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
     let machines = evidence.flat_map(|evidence| evidence.machines());
     let ports = machines.flat_map(|(name, machine)| {
-        let carriers = machine.carriers().used.into_iter();
-        let adapters = carriers.flat_map(|carrier| machine.adapters(&carrier.name).into_keys());
+        let carriers = interfaces::carriers(machine).used.into_iter();
+        let adapters =
+            carriers.flat_map(|carrier| interfaces::adapters(machine, &carrier.name).into_keys());
         adapters.map(|adapter| (name.to_owned(), adapter.to_owned()))
     });
     ports.collect()
