@@ -7,7 +7,6 @@
 
 mod accuracy_txt;
 mod audit_config;
-mod baseline;
 #[cfg(test)]
 #[path = "../../tests/compliance/mod.rs"]
 mod cases;
@@ -21,8 +20,8 @@ mod verify;
 pub use accuracy_txt::{Metrics, accuracy_hash, accuracy_of, printed_accuracy, with_hash};
 pub use audit_config::audit_config;
 pub(crate) use audit_config::test_settings;
-pub use baseline::{baseline, compare_baseline};
 pub use part::{ComplianceError, Part};
 pub(crate) use performance::compare as speed;
+pub use test01::{baseline, compare_baseline};
 pub use verify::{Reference, Verification, verify};
 pub(crate) use verify::{first_number, responses, tokens};

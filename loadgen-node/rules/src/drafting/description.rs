@@ -1,14 +1,15 @@
-//! Fields of the system description, derived from the evidence of runs.
+//! Fields of the system description, derived from the evidence of runs: about the machines, and about
+//! the network, by the interfaces on routes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
-use netdiv_contract::v1::Machine;
+use netdiv_contract::v1::{Interface, Machine, Route};
 
-use super::{
-    cluster::{Cluster, NamedMachine},
-    network::{self, joined},
+use super::cluster::{Cluster, NamedMachine};
+use crate::{
+    facts::{count_texts, fabric, rate},
+    record::{Carrier, RunResult, Transport},
 };
-use crate::{facts::count_texts, record::RunResult};
 
 /// Returns every field that the evidence determines, by the field's name. If machines differ, the
 /// field lists all values. A field with a number is missing if machines differ: the submitter must
@@ -39,20 +40,20 @@ pub(crate) fn fields(cluster: &Cluster, runs: &[&RunResult]) -> BTreeMap<&'stati
         ("operating_system", of(|machine| machine.operating_system.clone())),
         ("other_software_stack", of(software)),
         ("host_network_card_count", of(cards)),
-        ("network_type", network::network_type(&cluster.machines)),
-        ("network_rate", network::of_nics(&cluster.machines, network::speed)),
-        ("host_networking", network::host_networking(nodes)),
-        ("nic_loadgen", network::of_nics(loadgen, |nic| nic.model.clone())),
-        ("number_nic_loadgen", network::nic_count(loadgen)),
-        ("net_software_stack_loadgen", network::stack(loadgen)),
-        ("nic_sut", network::of_nics(nodes, |nic| nic.model.clone())),
-        ("number_nic_sut", network::nic_count(nodes)),
-        ("net_software_stack_sut", network::stack(nodes)),
+        ("network_type", network_type(&cluster.machines)),
+        ("network_rate", of_nics(&cluster.machines, nic_speed)),
+        ("host_networking", host_networking(nodes)),
+        ("nic_loadgen", of_nics(loadgen, |nic| nic.model.clone())),
+        ("number_nic_loadgen", nic_count(loadgen)),
+        ("net_software_stack_loadgen", stack(loadgen)),
+        ("nic_sut", of_nics(nodes, |nic| nic.model.clone())),
+        ("number_nic_sut", nic_count(nodes)),
+        ("net_software_stack_sut", stack(nodes)),
         (
             "network_protocol",
-            joined(runs.iter().filter_map(|run| network::protocol(run, cluster)).map(Some)),
+            joined(runs.iter().filter_map(|run| protocol(run, cluster)).map(Some)),
         ),
-        ("number_connections", joined(runs.iter().map(|run| Some(network::connections(run))))),
+        ("number_connections", joined(runs.iter().map(|run| Some(connections(run))))),
     ];
     let known = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
     known.chain(accelerators(nodes)).collect()
@@ -118,6 +119,108 @@ fn accelerators(nodes: &[NamedMachine]) -> Vec<(&'static str, String)> {
     ];
     fields.extend(told.into_iter().filter_map(|(name, value)| Some((name, value?))));
     fields
+}
+
+/// Joins distinct values with ` / `, in order of appearance; `None` if a value is unknown.
+fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let mut different: Vec<String> = Vec::new();
+    for value in values {
+        let value = value?;
+        if !different.contains(&value) {
+            different.push(value);
+        }
+    }
+    (!different.is_empty()).then(|| different.join(" / "))
+}
+
+/// Returns the names of the fabrics that carry the routes; `None` if an interface on a route is
+/// unknown or its fabric is not permitted (section 6.2.2).
+fn network_type(machines: &[NamedMachine]) -> Option<String> {
+    of_nics(machines, |nic| Some(fabric::of_kind(&nic.kind)?.name.to_owned()))
+}
+
+/// Joins a property of the interfaces on routes; `None` if an interface does not report it.
+fn of_nics(
+    machines: &[NamedMachine],
+    get: impl Fn(&Interface) -> Option<String>,
+) -> Option<String> {
+    let nics = machines.iter().flat_map(NamedMachine::nics);
+    joined(nics.map(|(_, nic)| get(nic?)))
+}
+
+fn nic_speed(nic: &Interface) -> Option<String> {
+    Some(rate::format_interface_speed(nic.speed_mbit_per_second?))
+}
+
+fn host_networking(nodes: &[NamedMachine]) -> Option<String> {
+    let kind = network_type(nodes)?;
+    let node = |node: &NamedMachine| {
+        let nics = node.nics();
+        let speeds = of_nics(std::slice::from_ref(node), nic_speed)?;
+        Some(format!("{} x {speeds} {kind}", nics.len()))
+    };
+    joined(nodes.iter().map(node))
+}
+
+fn nic_count(machines: &[NamedMachine]) -> Option<String> {
+    let counts: Vec<_> = machines.iter().map(|machine| machine.nics().len()).collect();
+    if counts.is_empty() || counts.contains(&0) {
+        return None;
+    }
+    let total: usize = counts.iter().sum();
+    if counts.len() == 1 {
+        return Some(total.to_string());
+    }
+    let each = if counts.iter().all(|count| *count == counts[0]) {
+        format!("{} in each node", counts[0])
+    } else {
+        counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    Some(format!("{total} ({each})"))
+}
+
+/// Lists the kernel, the drivers and firmware of the interfaces on routes, and the node's program.
+fn stack(machines: &[NamedMachine]) -> Option<String> {
+    let stack = |named: &NamedMachine| {
+        let mut parts = vec![named.machine.kernel.clone()?];
+        for (_, nic) in named.nics() {
+            let nic = nic?;
+            let firmware = nic.firmware.as_ref().map(|version| format!(" (firmware {version})"));
+            parts.push(format!("{}{}", nic.driver.clone()?, firmware.unwrap_or_default()));
+        }
+        parts.extend(named.machine.program.clone());
+        parts.dedup();
+        Some(parts.join(", "))
+    };
+    joined(machines.iter().map(stack))
+}
+
+/// Returns the protocols from layer 7 down to layer 3, such as `gRPC over HTTP/2 over TCP over
+/// IPv4`. Returns `None` if the routes do not determine layer 3, or if the run used no network.
+fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
+    let routes = cluster.loadgen()[0].machine.routes.iter();
+    // The peer may be a host name; the local address of the route is of the same family.
+    let version = |route: &Route| {
+        let address: IpAddr = route.local_address.as_ref()?.parse().ok()?;
+        Some(if address.is_ipv4() { "IPv4" } else { "IPv6" }.to_owned())
+    };
+    let ip = joined(routes.map(version))?.replace(" / ", " and ");
+    let Carrier::Network(transport) = run.transport else { return None };
+    let above = match (transport, run.tls) {
+        (Transport::Grpc, true) => "gRPC over HTTP/2 over TLS 1.3 over TCP",
+        (Transport::Grpc, false) => "gRPC over HTTP/2 over TCP",
+        (Transport::Quic, _) => "netdiv frames over QUIC (TLS 1.3) over UDP",
+    };
+    Some(format!("{above} over {ip}"))
+}
+
+fn connections(run: &RunResult) -> String {
+    let (nodes, each) = (run.nodes.len() as u64, run.connections_per_node);
+    let streams = match run.streams_per_connection {
+        1 => "1 stream".into(),
+        streams => format!("{streams} streams"),
+    };
+    format!("{} ({each} to each of {nodes} nodes, {streams} on each)", nodes.saturating_mul(each))
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 mod architecture;
 mod audits;
-mod bandwidth_document;
 mod cluster;
 mod description;
 mod diagram;
@@ -15,7 +14,6 @@ mod make_accuracy_txt;
 mod markdown;
 mod measurements;
 mod named_files;
-mod network;
 mod readme;
 pub(crate) mod results;
 mod runs;

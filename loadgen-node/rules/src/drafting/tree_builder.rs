@@ -7,7 +7,7 @@ use netdiv_contract::encoding::Encoding;
 use serde::Serialize;
 
 use super::{
-    architecture, bandwidth_document,
+    architecture,
     cluster::Cluster,
     description, documents,
     folder::{FileTree, is_folder_name},
@@ -128,7 +128,7 @@ fn machines(
     };
     let text = architecture::architecture(system, cluster, data_path, &measured);
     tree.insert(home.document(names::ARCHITECTURE), text.into_bytes());
-    let text = bandwidth_document::bandwidth(system, results);
+    let text = architecture::bandwidth(system, results);
     tree.insert(home.document(names::BANDWIDTH), text.into_bytes());
     tree
 }

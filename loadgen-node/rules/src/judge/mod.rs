@@ -1,7 +1,6 @@
 //! Judgements shared by rules, and by generated documents.
 
 pub(crate) mod bandwidth;
-mod distinct;
 pub(crate) mod engines;
 pub(crate) mod limits;
 pub(crate) mod machines;
