@@ -77,7 +77,7 @@ fn in_bytes(tensor: &str, bytes: u64) -> Option<u64> {
 }
 
 /// Returns the number of elements of a tensor, computed from its shape; `None` if the shape varies.
-fn in_shape(tensor: &str) -> Option<u64> {
+pub(crate) fn in_shape(tensor: &str) -> Option<u64> {
     let (_, shape) = tensor.split_once('[')?;
     let mut sizes = shape.trim_end().strip_suffix(']')?.split(',').map(|size| size.trim().parse());
     sizes.try_fold(1_u64, |all, size| Some(all.saturating_mul(size.ok()?)))

@@ -96,28 +96,23 @@ pub struct EarlyStopping {
     pub suggested_queries: u64,
 }
 
-/// Reason why there is no plan, such as an unknown benchmark.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(String);
-
 /// Plans a run of a benchmark at a rate. `output_tokens` is the mean number of output tokens;
-/// `None` selects the number in the table.
+/// `None` selects the number in the table. The error is the reason why there is no plan, such as an
+/// unknown benchmark.
 pub fn plan(
     table: &Table,
     benchmark: &str,
     scenario: Scenario,
     rate: Rate,
     output_tokens: Option<f64>,
-) -> Result<Plan, PlanError> {
+) -> Result<Plan, String> {
     let Some(benchmark) = table.find(benchmark) else {
-        return Err(PlanError(table.unknown(benchmark)));
+        return Err(table.unknown(benchmark));
     };
     if let Some(why) = table.refusal(&benchmark.name) {
-        return Err(PlanError(why));
+        return Err(why);
     }
-    let (samples_per_second, mean) =
-        tokens::rates(benchmark, rate, output_tokens).map_err(PlanError)?;
+    let (samples_per_second, mean) = tokens::rates(benchmark, rate, output_tokens)?;
     let (queries, samples) = runs::issued(benchmark, scenario, samples_per_second, SECONDS);
     // For the streams LoadGen prepares twice as many queries, in case the SUT is faster than
     // expected.
@@ -312,7 +307,7 @@ mod tests {
         let error = |name, rate| {
             let rate = Rate::SamplesPerSecond(rate);
             let table = Table::builtin().unwrap();
-            plan(table, name, Scenario::Offline, rate, None).unwrap_err().to_string()
+            plan(table, name, Scenario::Offline, rate, None).unwrap_err()
         };
         assert!(error("gptk", 1.0).starts_with("there is no benchmark gptk (did you mean gptj-99"));
         assert!(error("gpt-oss-120b", 1.0).contains("its outputs are sampled"));

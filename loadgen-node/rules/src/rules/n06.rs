@@ -9,7 +9,7 @@ use crate::{
     book::system_fields::network_fields,
     facts::{interfaces, rate::format_rate},
     placeholder::is_placeholder,
-    record::{Carrier, RunResult, Transport},
+    record::{Carrier, InterfaceTraffic, RunResult, Transport},
     subject::{Findings, PlaceJudgement, RunEvidence, Subject, System, runs_with_evidence},
 };
 
@@ -90,13 +90,15 @@ fn max_speed(machine: &Machine, carrier: &Interface) -> Option<f64> {
 
 /// Compares the traffic of the LoadGen node's interfaces with their speeds.
 fn speeds(seen: &RunEvidence, at: &mut PlaceJudgement) {
-    let traffic = traffic(seen);
-    if traffic.is_empty() {
-        at.unknown("the run did not count what its interfaces carried");
+    let RunResult { test_seconds: seconds, interfaces: traffic, .. } = seen.record;
+    if traffic.is_empty() || *seconds <= 0.0 {
+        return at.unknown("the run did not count what its interfaces carried");
     }
     let loadgen = &seen.evidence.loadgen_node;
-    for (name, bits) in traffic {
-        match interfaces::find(loadgen, &name).and_then(|one| max_speed(loadgen, one)) {
+    for InterfaceTraffic { name, bytes_sent, bytes_received } in traffic {
+        // The mean over the test, in the busier direction.
+        let bits = *bytes_sent.max(bytes_received) as f64 * 8.0 / seconds;
+        match interfaces::find(loadgen, name).and_then(|one| max_speed(loadgen, one)) {
             None => at.unknown(format!(
                 "the speed of {name} is not known: state it in the evidence file"
             )),
@@ -131,17 +133,4 @@ fn overloaded_machines(seen: &RunEvidence) -> Vec<(String, String)> {
         Some((names, text))
     });
     over.collect()
-}
-
-/// Returns the name of each interface of the LoadGen node, and its mean bits per second over the
-/// test in the busier direction.
-fn traffic(seen: &RunEvidence) -> Vec<(String, f64)> {
-    let seconds = seen.record.test_seconds;
-    let carried = seen.record.interfaces.iter().filter(|_| seconds > 0.0);
-    carried
-        .map(|traffic| {
-            let bytes = traffic.bytes_sent.max(traffic.bytes_received);
-            (traffic.name.clone(), bytes as f64 * 8.0 / seconds)
-        })
-        .collect()
 }

@@ -6,6 +6,7 @@ use netdiv_contract::{encoding::Encoding, tokens::ID_BYTES};
 
 use crate::{
     book::{Benchmark, ElementType},
+    judge::samples::in_shape,
     official_log::readable_entries::{ReadableEntry, ReadableLog},
     record::{Evidence, InterfaceTraffic, RunResult},
     subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject},
@@ -113,11 +114,7 @@ fn raw_bytes(record: &RunResult) -> Option<u64> {
     let ([tensor], Encoding::None) = (record.input.as_slice(), record.encoding) else {
         return None;
     };
-    let element = ElementType::all().find(|one| one.is_in(tensor))?;
-    let (_, shape) = tensor.split_once('[')?;
-    let lengths =
-        shape.strip_suffix(']')?.split(',').map(|length| length.trim().parse::<u64>().ok());
-    lengths.into_iter().try_fold(element.bytes(), |bytes, length| bytes.checked_mul(length?))
+    in_shape(tensor)?.checked_mul(ElementType::of(tensor)?.bytes())
 }
 
 /// Returns a finding if LoadGen's accuracy log has more bytes of responses than the nodes sent, or

@@ -189,15 +189,13 @@ impl PlaceJudgement<'_> {
 
     /// Reports that the rule is broken at another place, which is judged together with this one.
     pub(crate) fn fail_at(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        self.is_kept = false;
-        self.found.fail(place, text);
+        self.find_at(Outcome::Fail, place, text);
     }
 
     /// Reports that the rule cannot be judged at another place, which is judged together with this
     /// one.
     pub(crate) fn unknown_at(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        self.is_kept = false;
-        self.found.unknown(place, text);
+        self.find_at(Outcome::CannotTell, place, text);
     }
 
     /// Reports that the rule cannot be judged here.
@@ -207,8 +205,18 @@ impl PlaceJudgement<'_> {
 
     /// Adds a finding at this place.
     pub(crate) fn find(&mut self, outcome: Outcome, text: impl Into<String>) {
+        self.find_at(outcome, self.place.clone(), text);
+    }
+
+    /// Adds a finding at another place, which is judged together with this one.
+    pub(crate) fn find_at(
+        &mut self,
+        outcome: Outcome,
+        place: impl Into<String>,
+        text: impl Into<String>,
+    ) {
         self.is_kept &= outcome == Outcome::Pass;
-        self.found.add(outcome, self.place.clone(), text);
+        self.found.add(outcome, place, text);
     }
 
     /// Requires the detail log to have a right value of a key. `value` is the logged value, and

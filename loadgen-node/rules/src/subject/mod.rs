@@ -7,7 +7,6 @@ pub(crate) mod read;
 pub(crate) mod round;
 pub(crate) mod topology;
 pub(crate) mod unusable_files;
-mod upcoming;
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +19,6 @@ use serde_json::{Map, Value};
 
 pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first, missing_key};
 pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
-pub use upcoming::{ACCURACY_COUNT, UpcomingRun};
 
 use logs::{Logs, UnusableFile, is_changed};
 

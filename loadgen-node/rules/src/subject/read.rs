@@ -103,7 +103,7 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
 }
 
 /// Returns the subject that consists of a single run.
-pub(super) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>) -> Subject<'_> {
+pub(crate) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>) -> Subject<'_> {
     let result = run.result();
     // An exploratory run is judged by the rules of the Network division, and is not a result.
     let division = result.map(|result| result.division).filter(|one| *one != Division::Exploratory);

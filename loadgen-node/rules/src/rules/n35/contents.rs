@@ -8,6 +8,7 @@ use crate::{
     book::Test,
     input::files::entries,
     placeholder::is_placeholder,
+    rules::n36::unwritten,
     subject::{
         Findings, PlaceJudgement, ResultEntry, RunKind, Subject, SubmissionTree, logs::MISSING,
     },
@@ -175,8 +176,8 @@ fn texts(division: Division, tree: &SubmissionTree, place: &ResultPaths, at: &mu
         match tree.text(&path) {
             None => at.fail_at(path, "is missing or empty"),
             Some(text) if is_placeholder(&text) => {
-                let what = "is still to be written".to_owned();
-                measurements::unwritten_there(division, &path, what, at);
+                let (outcome, text) = unwritten(division, "is still to be written".into());
+                at.find_at(outcome, path, text);
             }
             Some(_) => {}
         }

@@ -6,7 +6,7 @@ use netdiv_contract::v1::Machine;
 use serde_json::{Map, Value};
 
 use crate::{
-    Division, Outcome,
+    Division,
     facts::machines::published_settings,
     input::json::REPEATED_KEY,
     placeholder::is_placeholder,
@@ -36,7 +36,8 @@ pub(super) fn judge(division: Division, entry: &ResultEntry, at: &mut PlaceJudge
     for field in ASKED {
         match json.get(field) {
             Some(Value::String(text)) if !text.is_empty() && is_placeholder(text) => {
-                unwritten_there(division, path, format!("{field} is \"{text}\""), at);
+                let (outcome, text) = unwritten(division, format!("{field} is \"{text}\""));
+                at.find_at(outcome, path, text);
             }
             Some(value) if !is_empty(value) => {}
             _ => at.fail_at(path, format!("{field} is missing or empty")),
@@ -44,19 +45,6 @@ pub(super) fn judge(division: Division, entry: &ResultEntry, at: &mut PlaceJudge
     }
     for text in other_types(entry, json) {
         at.fail_at(path, text);
-    }
-}
-
-/// Adds the finding that [`unwritten`] returns, at `place`.
-pub(super) fn unwritten_there(
-    division: Division,
-    place: &str,
-    what: String,
-    at: &mut PlaceJudgement,
-) {
-    match unwritten(division, what) {
-        (Outcome::Fail, text) => at.fail_at(place, text),
-        (_, text) => at.unknown_at(place, text),
     }
 }
 
