@@ -45,7 +45,7 @@ pub fn before_run(table: &Table, run: &UpcomingRun) -> Vec<Finding> {
     }
     let mut found = AllFindings::default();
     rules::judge(&run.subject(table), &mut found);
-    let mut findings = found.into_list();
+    let AllFindings(mut findings) = found;
     findings.retain(is_told);
     if let Some(benchmark) = table.find(&run.record.benchmark) {
         findings.extend(other_audit_config(benchmark, run));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     gap::Problems,
     markdown::table,
-    measurements::retraining_tag,
+    result_files::retraining_tag,
     submission_toml::{Retrained, Retraining, SubmissionSettings},
 };
 use crate::{Division, GroupedFinding, tree::documents as names};

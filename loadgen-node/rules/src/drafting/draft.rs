@@ -92,7 +92,7 @@ pub(crate) fn draft(
     };
     let rehearsed = named(|result| result.rehearsal);
     let open = named(|result| result.division == Division::Open);
-    Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
+    Draft { tree, home, gaps: problems.gaps, runs, rehearsed, open }
 }
 
 /// Drafts the files again that the settings in a tree and the records of its runs determine.

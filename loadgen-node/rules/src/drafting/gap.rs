@@ -48,7 +48,7 @@ pub(crate) fn format_gaps(gaps: &[Gap]) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     settings: String,
-    gaps: Vec<Gap>,
+    pub(super) gaps: Vec<Gap>,
 }
 
 impl Problems {
@@ -85,10 +85,6 @@ impl Problems {
             Some(text) => self.fault(format!("`{}` is a placeholder: {what}", text.trim())),
         }
         ""
-    }
-
-    pub(super) fn gaps(self) -> Vec<Gap> {
-        self.gaps
     }
 }
 

@@ -160,7 +160,7 @@ mod tests {
         let settings: SubmissionSettings = toml::from_str(text).unwrap();
         let mut problems = Problems::default();
         description(&settings, &BTreeMap::new(), &mut problems);
-        let problems: Vec<_> = problems.gaps().into_iter().map(|gap| gap.text).collect();
+        let problems: Vec<_> = problems.gaps.into_iter().map(|gap| gap.text).collect();
         let problems = problems.join("\n");
         for want in [
             "[system] colour: a system description has no such field",

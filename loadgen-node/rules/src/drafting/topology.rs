@@ -236,7 +236,7 @@ mod tests {
         let topology: Topology = toml::from_str(text).unwrap();
         let mut problems = Problems::default();
         cables(&topology, &cluster(), &mut problems);
-        problems.gaps().into_iter().map(|gap| gap.text).collect()
+        problems.gaps.into_iter().map(|gap| gap.text).collect()
     }
 
     const SWITCH: &str =

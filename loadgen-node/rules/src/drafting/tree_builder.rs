@@ -12,9 +12,8 @@ use super::{
     description, documents,
     folder::{FileTree, is_folder_name},
     gap::Problems,
-    measurements,
     named_files::is_path,
-    readme,
+    result_files::{measurements, readme},
     results::RecordedResult,
     submission_toml::SubmissionSettings,
     systems, topology,
@@ -38,9 +37,9 @@ pub(super) fn build(
     let mut tree = texts(settings, home, results);
     for result in results {
         let tag = settings.retraining.as_ref();
-        let fields = measurements::measurements(result, round, tag, problems);
+        let fields = measurements(result, round, tag, problems);
         tree.insert(result.place.measurements_json(), json(&fields));
-        tree.insert(result.place.readme(), readme::readme(result).into_bytes());
+        tree.insert(result.place.readme(), readme(result).into_bytes());
     }
     if results.is_empty() {
         systems::check_without_runs(settings, problems);

@@ -15,16 +15,12 @@ const MAX_LISTED: usize = 3;
 
 /// All findings so far, in the order in which the rules reported them.
 #[derive(Debug, Default)]
-pub(crate) struct AllFindings(Vec<Finding>);
+pub(crate) struct AllFindings(pub(crate) Vec<Finding>);
 
 impl AllFindings {
     /// Returns the list that collects the findings about a rule.
     pub(crate) fn of(&mut self, rule: Rule) -> Findings<'_> {
         Findings { rule, list: &mut self.0 }
-    }
-
-    pub(crate) fn into_list(self) -> Vec<Finding> {
-        self.0
     }
 
     /// Removes all findings about these rules.

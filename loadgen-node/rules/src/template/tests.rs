@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use netdiv_node_common::words::{TODO, todos};
 
@@ -192,4 +192,25 @@ fn figures_are_those_of_the_table() {
             }
         }
     });
+}
+
+/// Formats names as a list in a sentence of a document.
+fn listed(names: &[&str]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let (last, others) = names.split_last().unwrap();
+    format!("{} and {last}", others.join(", "))
+}
+
+#[test]
+fn fields_of_a_system_are_listed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SUBMISSION.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let unrecorded = [&["id"][..], &UNRECORDED_FIELDS].concat();
+    let free = FIELDS.iter().filter(|field| field.kind == FieldRequirement::Free);
+    let free: Vec<_> = free.map(|field| field.name).collect();
+    for names in [&unrecorded[..], &ACCELERATOR_FIELDS[..], &free[..]] {
+        let names = listed(names);
+        assert!(text.contains(&names), "docs/SUBMISSION.md has to have: {names}");
+    }
 }
