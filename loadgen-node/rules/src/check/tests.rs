@@ -50,11 +50,6 @@ fn digests_prove_what_counts_cannot() {
     for rule in [N7, N8, N10] {
         assert_eq!(report.outcome(rule), Outcome::Pass, "{rule}");
     }
-}
-
-#[test]
-fn digests_of_one_mode_are_not_asked_for_again() {
-    let (_folder, report) = run(&RunSpec { digests: true, ..spec(Mode::Performance) });
     assert!(report.text().contains("digests cover one mode only"), "{}", report.text());
 }
 

@@ -51,6 +51,16 @@ fn problems_of(change: impl FnOnce(&Path)) -> Vec<String> {
     build_in(folder.path(), false).err().unwrap_or_default()
 }
 
+/// Requires that the reasons against a changed submission contain these texts. Returns the reasons.
+fn assert_told<T: AsRef<str>>(wants: &[T], change: impl FnOnce(&Path)) -> Vec<String> {
+    let problems = problems_of(change);
+    let all = problems.join("\n");
+    for want in wants.iter().map(AsRef::as_ref) {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+    problems
+}
+
 fn change_result(folder: &Path, change: impl FnOnce(&mut RunResult)) {
     let mut result =
         serde_json::from_slice(&fs::read(folder.join("result.json")).unwrap()).unwrap();

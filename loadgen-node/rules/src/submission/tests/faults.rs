@@ -3,7 +3,7 @@
 use netdiv_node_common::words::Scenario;
 use std::{fs, path::Path};
 
-use super::{change_result, change_settings, problems_of};
+use super::{assert_told, change_result, change_settings, problems_of};
 use crate::{
     book::Table,
     fixture::{self, SOURCES, replace_log},
@@ -52,31 +52,41 @@ fn before_the_runs_one_line_stands_for_what_they_fill_in() {
 
 #[test]
 fn broken_rules_of_the_runs_are_listed_while_values_and_runs_are_missing() {
-    let all = problems_of(|folder| {
+    let rehearsal = "the run was a rehearsal: run again without --rehearsal";
+    let [of_run, of_record] =
+        ["offline/performance", "result.json"].map(|at| format!("{at}: {rehearsal}"));
+    let wants = [
+        "submitter is still TODO",
+        "id is still TODO",
+        &of_run,
+        "server/accuracy: cannot read the result.json",
+        "server/performance: N38 ",
+        &of_record,
+    ];
+    assert_told(&wants, |folder| {
         change_settings(folder, "submitter = \"acme\"", "submitter = \"TODO\"");
         change_settings(folder, "id = \"two-H100-nodes\"", "id = \"TODO\"");
         for run in ["offline/performance", "server/performance"] {
             change_result(&folder.join(run), |result| result.rehearsal = true);
         }
         fs::remove_dir_all(folder.join("server/accuracy")).unwrap();
-    })
-    .join("\n");
-    let rehearsal = "the run was a rehearsal: run again without --rehearsal";
-    for want in [
-        "submitter is still TODO",
-        "id is still TODO",
-        &format!("offline/performance: {rehearsal}"),
-        "server/accuracy: cannot read the result.json",
-        "server/performance: N38 ",
-        &format!("result.json: {rehearsal}"),
-    ] {
-        assert!(all.contains(want), "{want}: {all}");
-    }
+    });
 }
 
 #[test]
 fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
-    let problems = problems_of(|folder| {
+    let wants = [
+        "offline/performance/mlperf_log_summary.txt: was changed after the run",
+        "N33 (section 5.1): offline/accuracy: the run's verdict is Invalid: 3 samples lost",
+        "server/performance: the run was exploratory, and is not a result: run again with --division",
+        "N21 (section 6.2.3): server/performance: result.json /versions/loadgen: \"5.0.12 @ abc\", LoadGen's log gives \"5.0.11 @ ef1bd3b95e\"",
+        "N30 (section 5.1): differs from server/performance in model of node-a: repeat all runs with one configuration (in server/digests and ",
+        "N32 (section 3, 4.1.1): server/accuracy: is of a run of offline, not of server",
+        "server/digests: that run was made without --digests",
+        "resnet50 Offline TEST04: is missing: make TEST04, which resnet50 needs, with loadgen-node audit",
+        "[system] id `two nodes`: write a name without spaces",
+    ];
+    assert_told(&wants, |folder| {
         let log = folder.join("offline/performance").join(tree::SUMMARY);
         fs::write(&log, "altered").unwrap();
         change_result(&folder.join("offline/accuracy"), |result| {
@@ -95,25 +105,17 @@ fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
         fs::remove_dir_all(folder.join("offline/compliance/TEST04")).unwrap();
         change_settings(folder, "two-H100-nodes", "two nodes");
     });
-    let all = problems.join("\n");
-    for want in [
-        "offline/performance/mlperf_log_summary.txt: was changed after the run",
-        "N33 (section 5.1): offline/accuracy: the run's verdict is Invalid: 3 samples lost",
-        "server/performance: the run was exploratory, and is not a result: run again with --division",
-        "N21 (section 6.2.3): server/performance: result.json /versions/loadgen: \"5.0.12 @ abc\", LoadGen's log gives \"5.0.11 @ ef1bd3b95e\"",
-        "N30 (section 5.1): differs from server/performance in model of node-a: repeat all runs with one configuration (in server/digests and ",
-        "N32 (section 3, 4.1.1): server/accuracy: is of a run of offline, not of server",
-        "server/digests: that run was made without --digests",
-        "resnet50 Offline TEST04: is missing: make TEST04, which resnet50 needs, with loadgen-node audit",
-        "[system] id `two nodes`: write a name without spaces",
-    ] {
-        assert!(all.contains(want), "{want}: {all}");
-    }
 }
 
 #[test]
 fn settings_that_do_not_fit_are_said() {
-    let all = problems_of(|folder| {
+    let wants = [
+        "[[result]] resnet50 Offline is listed twice",
+        "write weight_data_types, such as \"fp16\"",
+        "retraining is for the Open division",
+        "calibration.md: calibration: No such file",
+    ];
+    assert_told(&wants, |folder| {
         change_settings(
             folder,
             "[[result]]\nbenchmark = \"resnet50\"\nscenario = \"server\"",
@@ -122,16 +124,7 @@ fn settings_that_do_not_fit_are_said() {
         change_settings(folder, "weight_data_types = \"fp16\"\n", "");
         change_settings(folder, "fp16 conversion", "fp16 conversion\"\nretraining = \"Yes");
         fs::remove_file(folder.join("calibration.md")).unwrap();
-    })
-    .join("\n");
-    for want in [
-        "[[result]] resnet50 Offline is listed twice",
-        "write weight_data_types, such as \"fp16\"",
-        "retraining is for the Open division",
-        "calibration.md: calibration: No such file",
-    ] {
-        assert!(all.contains(want), "{want}: {all}");
-    }
+    });
 }
 
 #[test]
@@ -198,7 +191,11 @@ fn each_placeholder_is_one_gap_with_its_line_and_is_no_path() {
 
 #[test]
 fn accuracy_below_the_target_and_a_foreign_hash_are_found() {
-    let all = problems_of(|folder| {
+    let wants = [
+        "N2 (section 6.2, 4.1.1): offline/accuracy/accuracy.txt: acc is 60, less than 75.6954",
+        "server/accuracy/accuracy.txt: its hash= is not the hash of the accuracy log that the run wrote",
+    ];
+    assert_told(&wants, |folder| {
         change_result(&folder.join("offline/accuracy"), |result| {
             result.accuracy.as_mut().unwrap().correct = 30_000;
         });
@@ -208,14 +205,7 @@ fn accuracy_below_the_target_and_a_foreign_hash_are_found() {
             "scenario = \"server\"",
             "scenario = \"server\"\naccuracy_txt = \"a.txt\"",
         );
-    })
-    .join("\n");
-    for want in [
-        "N2 (section 6.2, 4.1.1): offline/accuracy/accuracy.txt: acc is 60, less than 75.6954",
-        "server/accuracy/accuracy.txt: its hash= is not the hash of the accuracy log that the run wrote",
-    ] {
-        assert!(all.contains(want), "{want}: {all}");
-    }
+    });
 }
 
 #[test]
@@ -260,19 +250,16 @@ fn compliance_runs_are_verified_against_the_runs_that_are_submitted() {
 
 #[test]
 fn files_that_are_named_have_to_be_there() {
-    let all = problems_of(|folder| {
-        fs::remove_file(folder.join("fabric.json")).unwrap();
-        fs::write(folder.join("calibration.md"), " \n").unwrap();
-        change_settings(folder, "How we ran it.", "HOWTO.md");
-    })
-    .join("\n");
-    for want in [
+    let wants = [
         "fabric.json: [architecture] measurement: No such file",
         "calibration.md: calibration: the file is empty",
         "HOWTO.md: readme: No such file",
-    ] {
-        assert!(all.contains(want), "{want}: {all}");
-    }
+    ];
+    assert_told(&wants, |folder| {
+        fs::remove_file(folder.join("fabric.json")).unwrap();
+        fs::write(folder.join("calibration.md"), " \n").unwrap();
+        change_settings(folder, "How we ran it.", "HOWTO.md");
+    });
 }
 
 #[test]
