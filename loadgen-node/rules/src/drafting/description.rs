@@ -1,5 +1,5 @@
-//! Fields of the system description, derived from the evidence of runs: about the machines, and about
-//! the network, by the interfaces on routes.
+//! Fields of the system description, derived from the evidence of runs: about the machines, and
+//! about the network, by the interfaces on routes.
 
 use std::{collections::BTreeMap, net::IpAddr};
 

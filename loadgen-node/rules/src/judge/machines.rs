@@ -1,5 +1,5 @@
-//! Requires separate machines at both ends and routes over a permitted fabric, for N4 and N5 (rules,
-//! section 6.2.2).
+//! Requires separate machines at both ends and routes over a permitted fabric, for N4 and N5
+//! (rules, section 6.2.2).
 //!
 //! Equal identities prove a single machine, whatever their source. Different identities prove two
 //! machines on bare metal only, where a board runs one kernel. Virtual machines and microVMs on one

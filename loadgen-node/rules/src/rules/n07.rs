@@ -1,6 +1,6 @@
 //! N7: no pre-processing, conversion or padding in the QDL, shown by digests (rules, section
-//! 6.2.1). Equal digests at both ends of the network prove that no byte was changed; equal counts do
-//! not.
+//! 6.2.1). Equal digests at both ends of the network prove that no byte was changed; equal counts
+//! do not.
 
 use crate::{
     record::{Comparison, Digests, RunResult},

@@ -65,9 +65,9 @@ fn rounds_of(table: &Table, layout: Layout) -> String {
 }
 
 /// Finds runs that serve several purposes: pairs of runs with the same detail log, unless they may
-/// share it. Pairs with a compliance test break N34, and other pairs N35. Two accuracy targets of one
-/// model may share their runs: the official preparation tool copies the results of the stricter target
-/// (`preprocess_submission.py`).
+/// share it. Pairs with a compliance test break N34, and other pairs N35. Two accuracy targets of
+/// one model may share their runs: the official preparation tool copies the results of the stricter
+/// target (`preprocess_submission.py`).
 pub(super) fn judge_purposes(subject: &Subject, found: &mut AllFindings) {
     if subject.tree.is_none() {
         return;

@@ -1,5 +1,5 @@
-//! LoadGen's logs of one run: the detail log, and the summary, which must agree with it. Also reasons
-//! why a log or a record is unusable.
+//! LoadGen's logs of one run: the detail log, and the summary, which must agree with it. Also
+//! reasons why a log or a record is unusable.
 
 use std::{collections::BTreeMap, path::Path};
 
