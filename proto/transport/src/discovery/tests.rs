@@ -198,25 +198,6 @@ fn what_needs_no_look_into_the_dns_is_checked_without_one() {
 }
 
 #[test]
-fn errors_name_the_option_that_was_given() {
-    let of = |text: &str| {
-        let named = [text.to_owned()];
-        let nodes = Nodes { option: "--fabric-peers", expected: Some(9), ..nodes(&named) };
-        nodes.discover_with(|_, _, _| Err("unknown".into())).unwrap_err().to_string()
-    };
-    for (text, want) in [
-        ("n[1", "--fabric-peers n[1: a bracket"),
-        ("@/nowhere", "--fabric-peers @/nowhere: "),
-        ("a,a", "--fabric-peers a: a:50051 is given twice"),
-        ("dns:a", "--fabric-peers dns:a: no address"),
-        ("a", "--nodes-expected is 9, but --fabric-peers has 1"),
-    ] {
-        let error = of(text);
-        assert!(error.starts_with(want), "{text}: {error}");
-    }
-}
-
-#[test]
 fn files_in_what_is_named_can_be_elsewhere() {
     let placed = |text: &str, folder: &str| {
         with_files(text, &mut |path| {

@@ -150,15 +150,11 @@ mod tests {
         closing: watch::Sender<bool>,
     }
 
-    fn peer(preface: Duration, connections: &Connections) -> Peer {
+    fn peer(preface: Duration) -> Peer {
         let (closing, watching) = watch::channel(false);
-        let guest = connections.arrive(HERE);
+        let guest = Connections::new(9, |_| ()).arrive(HERE);
         let newcomer = PendingPeer::with_patience(preface, &guest, watching);
         Peer { newcomer, guest, closing }
-    }
-
-    fn roomy() -> Connections {
-        Connections::new(9, |_| ())
     }
 
     impl Peer {
@@ -169,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_sends_no_preface_has_to_go() {
-        let mut peer = peer(SOON, &roomy());
+        let mut peer = peer(SOON);
         peer.newcomer.received(PREFACE_BYTES - 1);
         for _ in 0..2 {
             let error = peer.judged().await.unwrap_err();
@@ -179,30 +175,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_that_ends_does_not_wait_for_a_preface() {
-        let mut peer = peer(NEVER, &roomy());
+        let mut peer = peer(NEVER);
         peer.closing.send_replace(true);
         assert!(peer.judged().await.is_err());
     }
 
     #[tokio::test]
     async fn a_peer_whose_call_was_let_in_is_a_newcomer_no_more() {
-        let mut peer = peer(SOON, &roomy());
+        let mut peer = peer(SOON);
         peer.newcomer.received(PREFACE_BYTES);
         assert!(timeout(SOON * 5, peer.judged()).await.is_err(), "it may wait");
         peer.guest.admit().unwrap();
         peer.judged().await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn a_peer_that_made_room_has_to_go() {
-        let connections = Connections::with_strangers(9, 1, NEVER, |_| ());
-        let mut first = peer(NEVER, &connections);
-        first.newcomer.received(PREFACE_BYTES);
-        let _second = connections.arrive(HERE);
-        for _ in 0..2 {
-            let error = first.judged().await.unwrap_err();
-            assert!(error.to_string().contains("made room for a new connection"), "{error}");
-        }
     }
 
     #[test]
@@ -221,7 +205,7 @@ mod tests {
 
     #[tokio::test]
     async fn so_much_is_read_of_a_stranger_and_then_it_has_to_go() {
-        let mut sender = peer(NEVER, &roomy());
+        let mut sender = peer(NEVER);
         sender.newcomer.received(STRANGER_BYTES - 1);
         assert_eq!(sender.newcomer.room(), 1);
         assert!(timeout(SOON, sender.judged()).await.is_err(), "there is room");
@@ -230,7 +214,7 @@ mod tests {
         let error = sender.judged().await.unwrap_err();
         assert!(error.to_string().contains("more than a pending connection may"), "{error}");
 
-        let mut client = peer(NEVER, &roomy());
+        let mut client = peer(NEVER);
         client.newcomer.received(STRANGER_BYTES);
         assert!(timeout(SOON, client.judged()).await.is_err(), "its call is in progress");
         client.guest.admit().unwrap();

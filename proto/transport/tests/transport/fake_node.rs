@@ -27,10 +27,6 @@ pub(super) enum Then {
     Ends,
     /// Resets the stream.
     ResetsStream,
-    /// Closes the connection.
-    Closes,
-    /// Resets the TCP connection.
-    ResetsConnection,
     /// Over QUIC: stops reading, with this code, and ends the stream with a status a second later.
     StopsReading(u32),
 }
@@ -69,17 +65,8 @@ async fn pause() {
     sleep(Duration::from_micros(200)).await;
 }
 
-/// Gives the client time to receive the pieces before the node resets the stream or closes the
-/// connection.
-async fn arrive() {
-    sleep(Duration::from_millis(50)).await;
-}
-
 async fn over_http2(stream: TcpStream, pieces: Vec<Bytes>, then: Then) {
     stream.set_nodelay(true).unwrap();
-    if then == Then::ResetsConnection {
-        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
-    }
     let mut connection = h2::server::handshake(stream).await.unwrap();
     let (_request, mut respond) = connection.accept().await.unwrap().unwrap();
     let response = Response::builder().header("content-type", "application/grpc");
@@ -97,10 +84,9 @@ async fn over_http2(stream: TcpStream, pieces: Vec<Bytes>, then: Then) {
             }
             Then::Ends => send.send_data(Bytes::new(), true).unwrap(),
             Then::ResetsStream => send.send_reset(h2::Reason::INTERNAL_ERROR),
-            Then::Closes | Then::ResetsConnection => return arrive().await,
             Then::StopsReading(_) => unreachable!("HTTP/2 has no such signal"),
         }
-        std::future::pending().await
+        std::future::pending::<()>().await
     };
     tokio::select! {
         () = sent => {}
@@ -123,12 +109,9 @@ async fn over_quic(connection: quinn::Connection, pieces: Vec<Bytes>, then: Then
         }
         Then::Ends => send.finish().unwrap(),
         Then::ResetsStream => {
-            arrive().await;
+            // The client receives the pieces before the reset.
+            sleep(Duration::from_millis(50)).await;
             send.reset(7_u32.into()).unwrap();
-        }
-        Then::Closes | Then::ResetsConnection => {
-            arrive().await;
-            connection.close(7_u32.into(), b"this node goes");
         }
         Then::StopsReading(code) => {
             receive.stop(code.into()).unwrap();

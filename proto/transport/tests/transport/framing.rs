@@ -1,66 +1,27 @@
-//! Tests of messages that arrive in pieces, in both directions.
+//! Tests of replies that arrive in pieces.
 
 use bytes::Bytes;
 use netdiv_contract::limits::MAX_MESSAGE_BYTES;
 use tonic::Code;
 
 use super::{
-    BOTH, cut, fake_client,
+    BOTH, cut,
     fake_node::{self, Then},
-    ids, infer,
-    node::TestNode,
-    open, options, prefix, requests, responses,
+    ids, infer, open, options, prefix, responses,
 };
 use crate::Transport;
 
 /// Returns streams that begin with the messages `good` and are damaged after them, each with the
 /// expected code and text of the refusal.
-fn damaged(good: &[u8], longest: usize) -> [(Vec<u8>, Code, &'static str); 5] {
+fn damaged(good: &[u8]) -> [(Vec<u8>, Code, &'static str); 5] {
     let then = |bad: &[u8]| [good, bad].concat();
     [
         (then(&good[..good.len() - 1]), Code::InvalidArgument, "ended in the middle of a message"),
         (then(&[0, 0, 0]), Code::InvalidArgument, "ended in the middle of a message"),
         (then(&prefix(1, 0)), Code::Unimplemented, "flag 1"),
-        (then(&prefix(0, longest + 1)), Code::OutOfRange, "message too large"),
+        (then(&prefix(0, MAX_MESSAGE_BYTES + 1)), Code::OutOfRange, "message too large"),
         (then(&[0, 0, 0, 0, 1, 0xff]), Code::InvalidArgument, "damaged message"),
     ]
-}
-
-#[tokio::test]
-async fn a_node_reads_messages_in_any_pieces() {
-    for transport in BOTH {
-        let node = TestNode::default().serve(transport).await;
-        let short = requests(&[1, 2, 3], 5);
-        let long = requests(&[1, 2, 3], 50_000);
-        for (bytes, pieces_of) in [
-            (&short, 1),
-            (&short, 3),
-            (&short, 7),
-            (&short, short.len()),
-            (&long, 9001),
-            (&long, long.len()),
-        ] {
-            let outcome = fake_client::infer(transport, node.address, cut(bytes, pieces_of)).await;
-            assert_eq!((outcome.ids, outcome.code), (vec![1, 2, 3], Code::Ok), "{pieces_of}");
-        }
-        let nothing = fake_client::infer(transport, node.address, Vec::new()).await;
-        assert_eq!((nothing.ids, nothing.code), (vec![], Code::Ok));
-    }
-}
-
-#[tokio::test]
-async fn a_node_answers_what_comes_before_damage_and_says_what_is_wrong() {
-    for transport in BOTH {
-        let node = TestNode { longest: 1000, ..TestNode::default() }.serve(transport).await;
-        for (bytes, code, why) in damaged(&requests(&[1], 5), 1000) {
-            let outcome = fake_client::infer(transport, node.address, cut(&bytes, 4)).await;
-            assert_eq!((&outcome.ids[..], outcome.code), (&[1][..], code), "{outcome:?}");
-            assert!(outcome.message.contains(why), "{outcome:?}");
-        }
-        // The node continues.
-        let outcome = fake_client::infer(transport, node.address, cut(&requests(&[9], 5), 4)).await;
-        assert_eq!(outcome.ids, [9]);
-    }
 }
 
 /// Returns the result of a client that reads from a fake node.
@@ -93,7 +54,7 @@ async fn a_client_reads_messages_in_any_pieces() {
 #[tokio::test]
 async fn a_client_takes_what_comes_before_damage_and_says_what_is_wrong() {
     for transport in BOTH {
-        for (bytes, code, why) in damaged(&responses(&[1], 5), MAX_MESSAGE_BYTES) {
+        for (bytes, code, why) in damaged(&responses(&[1], 5)) {
             let (ids, end) = read(transport, cut(&bytes, 4), Then::Ends).await;
             let status = end.unwrap_err();
             assert_eq!((&ids[..], status.code()), (&[1][..], code), "{status}");

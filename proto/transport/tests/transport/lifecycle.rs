@@ -1,14 +1,9 @@
-//! Tests of connections that are opened, refused, lost, closed or reset.
+//! Tests of calls and connections that end, in order or not.
 
 use std::{net::SocketAddr, sync::atomic::Ordering, time::Duration};
 
 use netdiv_contract::v1::*;
-use tokio::{
-    io::AsyncReadExt as _,
-    net::{TcpListener, UdpSocket},
-    sync::watch,
-    time::timeout,
-};
+use tokio::{io::AsyncReadExt as _, net::TcpListener, time::timeout};
 use tonic::Code;
 
 use super::{
@@ -18,31 +13,7 @@ use super::{
     node::TestNode,
     open, options, requests, responses,
 };
-use crate::{OpenError, Options, Transport};
-
-#[tokio::test]
-async fn an_open_connection_carries_all_calls() {
-    for transport in BOTH {
-        let node = TestNode::default().serve(transport).await;
-        let connection = open(node.address, &options(transport)).await.unwrap();
-        let asked = DescribeRequest { nonce: 7, ..DescribeRequest::default() };
-        let said = connection.describe(asked).await.unwrap();
-        assert_eq!((said.nonce, said.host_name.as_str()), (7, "127.0.0.1"), "the peer's address");
-        let flush = FlushRequest { session: "s".into(), samples_sent: 3 };
-        assert_eq!(connection.flush(flush).await.unwrap().samples_received, 3);
-        let digests = connection.digests(DigestsRequest::default()).await.unwrap_err();
-        assert_eq!(digests.code(), Code::FailedPrecondition);
-
-        let (sender, mut replies) = infer(&connection).await.unwrap();
-        sender.send(requests(&[1, 2], 5).into()).await.unwrap();
-        drop(sender);
-        let (got, end) = ids(&mut replies).await;
-        assert_eq!((got, end.is_ok()), (vec![1, 2], true));
-        connection.close().await;
-        drop((connection, replies));
-        node.end().await;
-    }
-}
+use crate::{OpenError, Transport};
 
 #[tokio::test]
 async fn a_call_ends_with_its_caller() {
@@ -82,36 +53,6 @@ async fn a_session_that_the_node_refuses_has_its_status() {
         };
         assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
         assert_eq!(status.message(), "no room for this session");
-    }
-}
-
-#[tokio::test]
-async fn without_a_listener_the_connection_is_refused() {
-    for transport in BOTH {
-        let free: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let options = Options { connect_timeout: Duration::from_millis(100), ..options(transport) };
-        let error = open(free, &options).await.unwrap_err();
-        assert!(matches!(error, OpenError::Unreachable { .. }), "{error}");
-        assert!(error.to_string().contains(&free.to_string()), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_node_that_closes_or_resets_the_connection_is_lost() {
-    for (transport, then, why) in [
-        (Transport::Grpc, Then::Closes, "it closed the connection"),
-        (Transport::Grpc, Then::ResetsConnection, "Connection reset"),
-        (Transport::Quic, Then::Closes, "this node goes"),
-    ] {
-        let address = fake_node::answer(transport, cut(&responses(&[1], 5), 3), then).await;
-        let connection = open(address, &options(transport)).await.unwrap();
-        let (_requests, mut replies) = infer(&connection).await.unwrap();
-        let (got, end) = ids(&mut replies).await;
-        let status = end.unwrap_err();
-        assert_eq!((got, status.code()), (vec![1], Code::Unavailable), "{status}");
-        assert!(status.message().contains(why), "{status}");
-        let again = connection.describe(DescribeRequest::default()).await;
-        assert!(again.is_err(), "it never reconnects");
     }
 }
 
@@ -228,53 +169,4 @@ async fn a_node_that_ends_lets_its_calls_finish() {
         drop((connection, replies));
         ending.await.unwrap();
     }
-}
-
-fn impatient(transport: Transport) -> Options {
-    Options {
-        keepalive_interval: Duration::from_millis(50),
-        keepalive_timeout: Duration::from_millis(500),
-        ..options(transport)
-    }
-}
-
-#[tokio::test]
-async fn a_node_that_does_not_answer_pings_is_lost() {
-    // The system accepts the connection, and no program reads from it.
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let connection = open(address, &impatient(Transport::Grpc)).await.unwrap();
-    let (_requests, receiver) = tokio::sync::mpsc::channel(1);
-    let session = netdiv_contract::SessionHeader::default();
-    let lost = connection.infer(&session, super::ChannelStream(receiver)).await.err().unwrap();
-    assert_eq!(lost.code(), Code::Unavailable, "{lost}");
-}
-
-#[tokio::test]
-async fn a_quic_node_that_falls_silent_is_lost() {
-    let node = TestNode::default().serve(Transport::Quic).await;
-    // Datagrams go through this relay until it is cut.
-    let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let (address, target) = (relay.local_addr().unwrap(), node.address);
-    let (alive, mut cut) = watch::channel(true);
-    tokio::spawn(async move {
-        let (mut client, mut datagram) = (None, vec![0; 1 << 16]);
-        while *cut.borrow_and_update() {
-            let (length, from) = relay.recv_from(&mut datagram).await.unwrap();
-            if from != target {
-                client = Some(from);
-            }
-            if let Some(to) = if from == target { client } else { Some(target) } {
-                relay.send_to(&datagram[..length], to).await.unwrap();
-            }
-        }
-        std::future::pending::<()>().await;
-    });
-    let connection = open(address, &impatient(Transport::Quic)).await.unwrap();
-    connection.describe(DescribeRequest::default()).await.unwrap();
-    let (_requests, mut replies) = infer(&connection).await.unwrap();
-    alive.send_replace(false);
-    let lost = ids(&mut replies).await.1.unwrap_err();
-    assert_eq!(lost.code(), Code::Unavailable, "{lost}");
-    assert!(lost.message().contains("it sent nothing for too long"), "{lost}");
 }

@@ -6,7 +6,6 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use netdiv_contract::{
     burst::Messages,
-    framing::encode,
     limits::{
         MAX_CALLS, MAX_HEADER_BYTES, MAX_REPLY_BYTES, MAX_STREAMS_PER_CONNECTION, WINDOW_BYTES,
     },
@@ -16,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
 use super::{
-    BOTH, cut, describe, fake_client, infer,
+    BOTH, describe, infer,
     node::{Serving, TestNode},
     open, options, requests,
 };
@@ -44,10 +43,13 @@ async fn the_longest_request_is_taken_and_no_longer_one() {
     for transport in BOTH {
         // The id fills 9 bytes of the message; the key and length of the payload fill 3 bytes.
         let node = TestNode { longest: 1000 + 12, ..TestNode::default() }.serve(transport).await;
-        for (bytes, code) in [(1000, Code::Ok), (1001, Code::OutOfRange)] {
-            let pieces = cut(&requests(&[1], bytes), 400);
-            let outcome = fake_client::infer(transport, node.address, pieces).await;
-            assert_eq!(outcome.code, code, "{outcome:?}");
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        for (bytes, refusal) in [(1000, None), (1001, Some(Code::OutOfRange))] {
+            let (sender, mut replies) = infer(&connection).await.unwrap();
+            sender.send(requests(&[1], bytes).into()).await.unwrap();
+            drop(sender);
+            let end = super::ids(&mut replies).await.1;
+            assert_eq!(end.err().map(|status| status.code()), refusal);
         }
     }
 }
@@ -119,24 +121,6 @@ async fn headers_are_limited() {
         };
         assert_ne!(refused.code(), Code::Ok, "{refused}");
         describe(&connection).await.expect("other calls go on");
-    }
-}
-
-#[tokio::test]
-async fn a_call_of_quic_begins_with_a_header_that_fits() {
-    let node = TestNode::default().serve(Transport::Quic).await;
-    let old = CallHeader { protocol_version: 0, ..fake_client::header("Infer") };
-    let sent = |header: &CallHeader| cut(&encode(header), 3);
-    for (pieces, code, why) in [
-        (sent(&old), Code::FailedPrecondition, "version 0 of the wire contract"),
-        (sent(&fake_client::header("Train")), Code::Unimplemented, "no method `Train`"),
-        (sent(&fake_client::header("Flush")), Code::InvalidArgument, "the request is missing"),
-        (Vec::new(), Code::InvalidArgument, "begins with a CallHeader"),
-        (cut(&super::prefix(0, MAX_HEADER_BYTES + 1), 3), Code::OutOfRange, "message too large"),
-    ] {
-        let outcome = fake_client::over_quic_stream(node.address, pieces).await;
-        assert_eq!(outcome.code, code, "{outcome:?}");
-        assert!(outcome.message.contains(why), "{outcome:?}");
     }
 }
 

@@ -1,9 +1,8 @@
 //! Tests of both ends of both transports over real sockets. Client and node are tested against each
-//! other, and each against a fake peer, which cuts messages into pieces of any length and may end
-//! anywhere.
+//! other, and the client against a fake node, which cuts messages into pieces of any length and may
+//! end anywhere. The tests of the programs have clients of other software.
 
 mod closes;
-mod fake_client;
 mod fake_node;
 mod framing;
 mod inline_poll;

@@ -28,7 +28,7 @@ use super::ChannelStream;
 use crate::{
     Connections, Handler, Transport, grpc,
     quic::{self, QuicServer},
-    security::{ServerTls, ServerToken},
+    security::ServerToken,
 };
 
 /// Test node: its settings, and counters that tests read.
@@ -46,7 +46,6 @@ pub(super) struct TestNode {
     /// Number of flushes in progress for the session `never`. These flushes do not end.
     pub(super) flushing: Arc<AtomicUsize>,
     pub(super) connections: Connections,
-    pub(super) tls: Option<Arc<ServerTls>>,
     pub(super) token: Option<Arc<ServerToken>>,
 }
 
@@ -60,7 +59,6 @@ impl Default for TestNode {
             taken: Arc::default(),
             flushing: Arc::default(),
             connections: Connections::new(64, |_| ()),
-            tls: None,
             token: None,
         }
     }
@@ -89,12 +87,8 @@ impl TestNode {
             Transport::Grpc => {
                 let listener = TcpListener::bind(any).await.unwrap();
                 let address = listener.local_addr().unwrap();
-                let incoming = grpc::incoming(
-                    listener,
-                    self.tls.clone(),
-                    self.connections.clone(),
-                    closing.subscribe(),
-                );
+                let incoming =
+                    grpc::incoming(listener, None, self.connections.clone(), closing.subscribe());
                 let service = grpc::SutNodeService::new(self.clone(), self.token);
                 let served = async move {
                     let end = async { drop(watching.wait_for(|closing| *closing).await) };
@@ -107,7 +101,7 @@ impl TestNode {
                 let socket = quic::bind(any).unwrap();
                 let address = socket.local_addr().unwrap();
                 let settings = QuicServer {
-                    tls: self.tls.clone(),
+                    tls: None,
                     token: self.token.clone(),
                     connections: self.connections.clone(),
                     mtu: None,

@@ -1,24 +1,23 @@
 //! Tests of pending connections, which have no admitted call: they keep no client out, and have
 //! their own limits.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use netdiv_contract::v1::*;
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::sleep};
+use quinn::crypto::rustls::QuicClientConfig;
 use tonic::Code;
 
 use super::{
-    BOTH, describe, fake_client,
+    BOTH, describe,
     node::{Serving, TestNode},
     open, options,
 };
 use crate::{
     Connections, Options, Transport,
     connections::STRANGER_CALLS,
-    security::{ServerToken, Token},
+    security::{ClientTls, ServerToken, Token},
 };
 
-const A_MOMENT: Duration = Duration::from_millis(50);
 const NEVER: Duration = Duration::from_secs(3600);
 
 /// Maximum number of pending connections of the node under test.
@@ -71,58 +70,6 @@ async fn strangers_block_no_client() {
 }
 
 #[tokio::test]
-async fn strangers_who_reconnect_at_once_block_no_client() {
-    for transport in BOTH {
-        let (node, right, wrong) = closed_lab(transport).await;
-        let address = node.address;
-        let flood: Vec<_> = (0..STRANGERS - 2)
-            .map(|_| {
-                let wrong = wrong.clone();
-                tokio::spawn(async move {
-                    loop {
-                        if let Ok(stranger) = open(address, &wrong).await {
-                            assert!(describe(&stranger).await.is_err());
-                            stranger.close().await;
-                        }
-                        // The system must not run out of ports.
-                        sleep(Duration::from_millis(1)).await;
-                    }
-                })
-            })
-            .collect();
-        for _ in 0..5 {
-            let client = open(address, &right).await.unwrap();
-            describe(&client).await.unwrap_or_else(|error| panic!("{transport}: {error}"));
-            client.close().await;
-        }
-        flood.iter().for_each(|stranger| stranger.abort());
-    }
-}
-
-#[tokio::test]
-async fn unfinished_handshakes_block_no_client() {
-    for words in [&b""[..], b"PRI * HTTP"] {
-        let connections = Connections::with_strangers(9, STRANGERS, NEVER, |_| ());
-        let node = TestNode { connections, ..TestNode::default() }.serve(Transport::Grpc).await;
-        let mut strangers = Vec::new();
-        for _ in 0..3 * STRANGERS {
-            let mut stranger = TcpStream::connect(node.address).await.unwrap();
-            stranger.write_all(words).await.unwrap();
-            strangers.push(stranger);
-        }
-        let client = open(node.address, &options(Transport::Grpc)).await.unwrap();
-        describe(&client).await.unwrap();
-        sleep(A_MOMENT).await;
-        let is_here = |stranger: &TcpStream| {
-            let read = stranger.try_read(&mut [0; 100]);
-            read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-        };
-        let here = strangers.iter().filter(|stranger| is_here(stranger)).count();
-        assert!(here < STRANGERS, "they made room: {here} are pending");
-    }
-}
-
-#[tokio::test]
 async fn a_stranger_makes_so_many_calls_and_no_more() {
     for transport in BOTH {
         let (node, right, wrong) = closed_lab(transport).await;
@@ -145,12 +92,21 @@ async fn a_stranger_makes_so_many_calls_and_no_more() {
     }
 }
 
+/// Opens a QUIC connection without netdiv's client, which makes no call.
+async fn connect(node: SocketAddr) -> (quinn::Endpoint, quinn::Connection) {
+    let tls = QuicClientConfig::try_from(ClientTls::trusting().unwrap().config(b"netdiv/1"));
+    let mut endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(tls.unwrap())));
+    let connection = endpoint.connect(node, "localhost").unwrap().await.unwrap();
+    (endpoint, connection)
+}
+
 #[tokio::test]
 async fn a_stranger_is_told_that_it_made_room() {
     let connections = Connections::with_strangers(9, 1, NEVER, |_| ());
     let node = TestNode { connections, ..TestNode::default() }.serve(Transport::Quic).await;
-    let (_endpoint, first) = fake_client::connect(node.address).await;
-    let (_endpoint, _second) = fake_client::connect(node.address).await;
+    let (_endpoint, first) = connect(node.address).await;
+    let (_endpoint, _second) = connect(node.address).await;
     let closed = first.closed().await.to_string();
     assert!(closed.contains("made room for a new connection"), "{closed}");
 }
