@@ -84,18 +84,7 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    #[test]
-    fn a_sample_larger_than_the_window_goes_alone() {
-        let mut window = Window::new(10, 100, None);
-        assert!(window.admit(500, Waker::noop()));
-        assert!(!window.admit(1, Waker::noop()));
-        window.answered(500);
-        assert!(window.admit(1, Waker::noop()));
-    }
 
     /// Tries every sequence of up to `left` steps, and compares the window with the samples
     /// `in_flight`.
@@ -121,26 +110,5 @@ mod tests {
     #[test]
     fn no_sequence_of_steps_exceeds_a_limit_or_leaks() {
         try_all(&Window::new(3, 8, None), &[], 9);
-    }
-
-    proptest! {
-        #[test]
-        fn limits_hold_and_nothing_leaks(sizes in proptest::collection::vec(1_usize..60, 1..200)) {
-            let mut window = Window::new(5, 100, None);
-            let mut in_flight = std::collections::VecDeque::new();
-            for size in sizes {
-                while !window.admit(size, Waker::noop()) {
-                    prop_assert!(!in_flight.is_empty());
-                    window.answered(in_flight.pop_front().unwrap_or_default());
-                }
-                in_flight.push_back(size);
-                prop_assert!(in_flight.len() <= 5);
-                prop_assert!(in_flight.iter().sum::<usize>() <= 100);
-            }
-            for size in in_flight {
-                window.answered(size);
-            }
-            prop_assert_eq!((window.samples, window.bytes), (0, 0));
-        }
     }
 }

@@ -239,21 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_changes_no_sample_that_was_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.npy");
-        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n";
-        std::fs::write(&path, npy(header, &[1, 2, 3, 4, 5, 6])).unwrap();
-        let data = Npy::open(&path).unwrap();
-        let payload = |sample: Sample| sample.into_payload(&data.layout().unwrap());
-        let first = payload(data.read(0).unwrap());
-        std::fs::write(&path, npy(header, &[9, 9, 9, 9])).unwrap();
-        assert_eq!(first[..], [1, 2, 3]);
-        let error = data.read(1).err().unwrap().to_string();
-        assert!(error.contains("x.npy has changed since the data set was opened"), "{error}");
-    }
-
-    #[test]
     fn labels_are_whole_numbers_in_one_dimension() {
         let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }\n";
         let file = npy(header, &[7, 0, 0, 0, 255, 255, 255, 255]);

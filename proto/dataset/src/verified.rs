@@ -147,12 +147,4 @@ mod tests {
             assert!(error.contains(why) && error.contains("remove that file"), "{error}");
         }
     }
-
-    #[test]
-    fn without_a_manifest_nothing_is_compared() {
-        let folder = tempfile::tempdir().unwrap();
-        let name = prepared(folder.path(), |text| text);
-        fs::remove_file(folder.path().join("set.manifest.json")).unwrap();
-        assert_eq!(open(&name).unwrap().prepared(), Vec::new());
-    }
 }

@@ -136,15 +136,6 @@ fn answers_go_to_their_tickets_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_reply_to_no_sample_in_flight_is_counted_and_nothing_else() {
-    let (told, handled, report) = told_of(AGREED, false, |[a, b, _]| {
-        vec![reply(a, b"a"), reply(a, b"again"), reply(b ^ 1 << 40, b"stray"), reply(b, b"b")]
-    });
-    assert_eq!((told, handled), (vec![answer(0, b"a"), answer(1, b"b")], Ok(())));
-    assert_eq!(report.unmatched, 2);
-}
-
-#[test]
 fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
     let wrong = |change: fn(&mut InferResponse), agreed: ResponseRules| {
         let (told, handled, _) = told_of(agreed, false, |[a, b, c]| {
