@@ -15,6 +15,12 @@ pub trait SampleSource: Send + Sync + 'static {
     fn loaded(&self) -> LoadedSamples;
 }
 
+impl SampleSource for LoadedSamples {
+    fn loaded(&self) -> LoadedSamples {
+        self.clone()
+    }
+}
+
 /// LoadGen, as seen from the QDL. LoadGen requires that both calls for a sample come from one
 /// long-lived thread: here, the thread that serves the connection.
 pub trait LoadGen: Send + Sync + 'static {

@@ -7,19 +7,11 @@ use netdiv_contract::{
     encoding::{Encoded, Encoding},
     probe,
 };
-use netdiv_qdl::{Expectation, LoadedSamples, NodeInfo, SampleSource, Settings};
+use netdiv_qdl::{Expectation, LoadedSamples, NodeInfo, Settings};
 use netdiv_receivers::{Probe, ProbeReceiver, ResponseSink};
 
 use super::figures::Shape;
 use crate::RunError;
-
-struct OneSample(LoadedSamples);
-
-impl SampleSource for OneSample {
-    fn loaded(&self) -> LoadedSamples {
-        self.0.clone()
-    }
-}
 
 /// Connects to the nodes. The only sample, of index 0, is a probe of this shape.
 pub(super) fn connect(
@@ -32,8 +24,8 @@ pub(super) fn connect(
         Expectation { longest_payload_bytes: sample.len() as u64, ..Expectation::default() };
     let encoded =
         Encoded { bytes: sample, encoding: Encoding::None, decoded_bytes: 0, crc32c: None };
-    let source = OneSample(Arc::new([Some(encoded)]));
-    Ok(Probe::connect(settings, &expected, Box::new(receiver), Arc::new(source))?)
+    let source = Arc::new(LoadedSamples::from([Some(encoded)]));
+    Ok(Probe::connect(settings, &expected, Box::new(receiver), source)?)
 }
 
 /// Connects to the nodes and returns their descriptions. Fails if a node does not accept messages

@@ -26,8 +26,7 @@ use tokio::{
 };
 
 use crate::{
-    ConnectError, Expectation, LoadGen, LoadedSamples, NetworkSettings, Qdl, SampleSource,
-    Settings, survey,
+    ConnectError, Expectation, LoadGen, LoadedSamples, NetworkSettings, Qdl, Settings, survey,
 };
 
 /// Length of the prefix of a gRPC message, in bytes.
@@ -167,17 +166,9 @@ impl LoadGen for Careless {
     }
 }
 
-struct PeerTestSource(LoadedSamples);
-
-impl SampleSource for PeerTestSource {
-    fn loaded(&self) -> LoadedSamples {
-        self.0.clone()
-    }
-}
-
 fn connect(address: String) -> Qdl<Careless> {
     let sample = encoding::encode(Encoding::None, Bytes::from_static(b"sample")).unwrap();
-    let source = Arc::new(PeerTestSource([Some(sample)].into()));
+    let source = Arc::new(LoadedSamples::from([Some(sample)]));
     Qdl::connect(Settings::new(vec![address]), &Expectation::default(), Careless, source).unwrap()
 }
 

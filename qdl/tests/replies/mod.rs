@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use super::{Answers, handle};
 use crate::{
-    Failure, LoadGen, LoadedSamples, NodeReport, Policy, SampleSource,
+    Failure, LoadGen, LoadedSamples, NodeReport, Policy,
     dispatch::Dispatch,
     inbox::QueuedSample,
     lane::{Lane, ResponseRules},
@@ -51,14 +51,6 @@ impl LoadGen for Arc<RecordingLoadGen> {
     }
 }
 
-struct OneSampleSource(LoadedSamples);
-
-impl SampleSource for OneSampleSource {
-    fn loaded(&self) -> LoadedSamples {
-        self.0.clone()
-    }
-}
-
 const AGREED: ResponseRules = ResponseRules {
     tokens: AnswerTokens::Uncounted,
     token_bounds: None,
@@ -76,7 +68,7 @@ fn lane(agreed: ResponseRules) -> (Arc<RecordingLoadGen>, Lane<Arc<RecordingLoad
         decoded_bytes: 0,
         crc32c: None,
     };
-    let source = Arc::new(OneSampleSource([Some(sample)].into()));
+    let source = Arc::new(LoadedSamples::from([Some(sample)]));
     let run = Arc::new(Run::new(told.clone(), source, Dispatch::new(Policy::Pull, 1, 8), 1));
     let window = Window::new(8, 1 << 20, None);
     let report = NodeReport::new("far", "far:1");

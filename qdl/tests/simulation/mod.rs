@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 
 use crate::{
-    Failure, LoadGen, LoadedSamples, NodeReport, OnNodeLoss, Policy, SampleSource,
+    Failure, LoadGen, LoadedSamples, NodeReport, OnNodeLoss, Policy,
     cluster::Cluster,
     dispatch::Dispatch,
     event::OrderViolation,
@@ -85,14 +85,6 @@ impl LoadGen for Arc<Book> {
             assert_eq!(told, self.first_due, "after its first token, where it is due");
             assert_eq!(*payload, content(index), "with its own response");
         }
-    }
-}
-
-struct SimulatedSource(LoadedSamples);
-
-impl SampleSource for SimulatedSource {
-    fn loaded(&self) -> LoadedSamples {
-        self.0.clone()
     }
 }
 
@@ -162,7 +154,7 @@ impl World {
             decoded_bytes: 0,
             crc32c: None,
         };
-        let source = SimulatedSource((0..SAMPLES).map(|index| Some(sample(index))).collect());
+        let source: LoadedSamples = (0..SAMPLES).map(|index| Some(sample(index))).collect();
         let dispatch = Dispatch::new(policy, nodes * streams, 1000 * nodes * streams);
         let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes));
         let lane = |number: usize| {

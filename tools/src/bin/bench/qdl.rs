@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_contract::encoding::{self, Encoding};
-use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, SampleSource, Settings};
+use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, Settings};
 
 use crate::meter::{Cost, Meter};
 
@@ -22,14 +22,6 @@ impl LoadGen for DiscardingLoadGen {
 
     fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
         tickets.clear();
-    }
-}
-
-struct Loaded(LoadedSamples);
-
-impl SampleSource for Loaded {
-    fn loaded(&self) -> LoadedSamples {
-        self.0.clone()
     }
 }
 
@@ -111,6 +103,6 @@ fn connect(
 ) -> Result<Qdl<DiscardingLoadGen>, Box<dyn Error>> {
     let encoded = |bytes: &Bytes| encoding::encode(encoding, bytes.clone()).map(Some);
     let samples: Vec<_> = payloads.iter().map(encoded).collect::<Result<_, _>>()?;
-    let source = Arc::new(Loaded(samples.into()));
+    let source = Arc::new(LoadedSamples::from(samples));
     Ok(Qdl::connect(settings, &Expectation::default(), DiscardingLoadGen, source)?)
 }
