@@ -48,23 +48,13 @@ pub(crate) struct Dispatch<T> {
 }
 
 /// Inbox and counters of one lane.
-pub(crate) struct LaneInbox<T> {
-    pub(crate) inbox: Arc<Inbox<T>>,
+struct LaneInbox<T> {
+    inbox: Arc<Inbox<T>>,
     /// Number of samples that were assigned to this lane and are not answered yet, which
     /// `LeastOutstanding` compares. Stays 0 with `Pull`.
-    pub(crate) outstanding: Arc<AtomicUsize>,
+    outstanding: AtomicUsize,
     /// Set once the lane's node is lost.
-    retired: Arc<AtomicBool>,
-}
-
-impl<T> Clone for LaneInbox<T> {
-    fn clone(&self) -> Self {
-        Self {
-            inbox: self.inbox.clone(),
-            outstanding: self.outstanding.clone(),
-            retired: self.retired.clone(),
-        }
-    }
+    retired: AtomicBool,
 }
 
 impl<T> Dispatch<T> {
@@ -76,14 +66,17 @@ impl<T> Dispatch<T> {
             Policy::Pull => shared.clone(),
             _ => Arc::new(Inbox::new(capacity / lanes.max(1), 1)),
         };
-        let lane =
-            |inbox| LaneInbox { inbox, outstanding: Arc::default(), retired: Arc::default() };
+        let lane = |inbox| LaneInbox {
+            inbox,
+            outstanding: AtomicUsize::default(),
+            retired: AtomicBool::default(),
+        };
         let lanes = (0..lanes).map(own).map(lane).collect();
         Self { policy, lanes, next: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn lane(&self, lane: usize) -> LaneInbox<T> {
-        self.lanes[lane].clone()
+    pub(crate) fn inbox(&self, lane: usize) -> Arc<Inbox<T>> {
+        self.lanes[lane].inbox.clone()
     }
 
     /// Assigns samples to lanes. Blocks while the inbox of an assigned lane is full.

@@ -40,21 +40,9 @@ pub enum Failure {
          another node"
     )]
     CutAfterFirst { node: String, why: String },
-    /// A node sent two first tokens for one sample.
-    #[error(
-        "node {node} sent a second first token for one sample. Its engine or its release is faulty; see that node's log"
-    )]
-    SecondFirst { node: String },
-    /// A node answered a sample without its first token, which was due.
-    #[error(
-        "node {node} answered a sample without its first token. Its engine does not send first tokens, or its release is too old"
-    )]
-    MissingFirst { node: String },
-    /// A node sent a first token that was not due.
-    #[error(
-        "node {node} sent a first token that was not requested. Its release is faulty; install this release there"
-    )]
-    UnaskedFirst { node: String },
+    /// A node broke the order of the events in a response.
+    #[error("node {node} {violation}")]
+    OutOfOrder { node: String, violation: OrderViolation },
     /// A message was changed in transit.
     #[error(
         "data was corrupted between this machine and node {node}: {why}. Check the adapters, switches and memory on \
@@ -130,30 +118,34 @@ impl Failure {
     /// Returns true if the node is gone rather than wrong, so that other nodes can answer its
     /// samples.
     pub fn is_loss(&self) -> bool {
-        match self {
-            Self::NodeLost { gone, .. } => *gone,
-            Self::NoAnswer { .. }
-            | Self::Overdue { .. }
-            | Self::NoName { .. }
-            | Self::NoFlush { .. } => true,
-            Self::CutAnswer { .. }
-            | Self::CutAfterFirst { .. }
-            | Self::SecondFirst { .. }
-            | Self::MissingFirst { .. }
-            | Self::UnaskedFirst { .. }
-            | Self::Corrupted { .. }
-            | Self::BadSample { .. }
-            | Self::EngineFailed { .. }
-            | Self::BadResponse { .. }
-            | Self::BrokenAnnouncement { .. }
-            | Self::Renamed { .. }
-            | Self::Replaced { .. }
-            | Self::Miscounted { .. }
-            | Self::NoDigests { .. }
-            | Self::NotLoaded(_)
-            | Self::Unfit(_)
-            | Self::Interrupted(_)
-            | Self::Internal(_) => false,
-        }
+        matches!(
+            self,
+            Self::NodeLost { gone: true, .. }
+                | Self::NoAnswer { .. }
+                | Self::Overdue { .. }
+                | Self::NoName { .. }
+                | Self::NoFlush { .. }
+        )
     }
+}
+
+/// Violation of the order of events by a node. A first token after the last event is no such
+/// violation: its id no longer belongs to a sample, so it is dropped like any stale reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum OrderViolation {
+    /// Second first token for one sample.
+    #[error(
+        "sent a second first token for one sample. Its engine or its release is faulty; see that node's log"
+    )]
+    Second,
+    /// Last event without the first token, which the stream had requested.
+    #[error(
+        "answered a sample without its first token. Its engine does not send first tokens, or its release is too old"
+    )]
+    Missing,
+    /// First token on a stream that did not request first tokens.
+    #[error(
+        "sent a first token that was not requested. Its release is faulty; install this release there"
+    )]
+    Unasked,
 }

@@ -6,7 +6,7 @@
 
 use std::{task::Waker, time::Instant};
 
-use crate::{event::OrderViolation, slots::SlotTable, window::Window};
+use crate::{failure::OrderViolation, slots::SlotTable, window::Window};
 
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SentSample<T> {

@@ -16,7 +16,6 @@ use netdiv_node_common::words::AnswerTokens;
 use parking_lot::Mutex;
 
 use crate::{
-    dispatch::LaneInbox,
     in_flight::{InFlight, SentSample},
     inbox::{Inbox, QueuedSample},
     loadgen::LoadGen,
@@ -76,7 +75,7 @@ impl<L: LoadGen> Lane<L> {
     ) -> Self {
         let in_flight = InFlight::new(number as u16, window, agreed.tokens == AnswerTokens::First);
         let node_name = report.name.clone();
-        let LaneInbox { inbox, .. } = run.dispatch.lane(number);
+        let inbox = run.dispatch.inbox(number);
         let state = LaneState { in_flight, report, sender: None, withdrawn: false };
         Self { number, node, node_name, agreed, run, inbox, state: Mutex::new(state) }
     }

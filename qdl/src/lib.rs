@@ -18,9 +18,9 @@
 //! 3. `sender.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,
 //!    `window.rs`, `slots.rs`). `token_budget.rs`: the token budget that all lanes to a node share,
 //!    if the node counts tokens.
-//! 4. `receiver.rs`, `event.rs`, `replies.rs`: each reply is an event in the response to a sample.
-//!    It is matched with its sample, decoded and passed to LoadGen. `tokens.rs`: consistency of
-//!    the tokens of a response.
+//! 4. `receiver.rs`, `replies.rs`: each reply is an event in the response to a sample. It is matched
+//!    with its sample, decoded and passed to LoadGen. `tokens.rs`: consistency of the tokens of a
+//!    response.
 //! 5. `opening.rs`, `node.rs`, `agreement.rs`: connecting, the handshake, and the
 //!    checks of a node's description. `calls.rs`, `control.rs`: calls other than the streams of
 //!    samples, to one node and to all nodes.
@@ -36,7 +36,6 @@ mod cluster;
 mod connect_error;
 mod control;
 mod dispatch;
-mod event;
 mod failure;
 mod histograms;
 mod in_flight;
@@ -66,7 +65,7 @@ pub use agreement::Expectation;
 pub use connect_error::ConnectError;
 pub use control::SUT_NAME_PART;
 pub use dispatch::Policy;
-pub use failure::Failure;
+pub use failure::{Failure, OrderViolation};
 pub use loadgen::{LoadGen, LoadedSamples, SampleSource};
 pub use netdiv_node_common::words::AnswerTokens;
 pub use netdiv_transport::{Options, QuicPath, Transport};

@@ -1,19 +1,21 @@
 //! Handling of replies: each reply is matched with its sample, decoded and passed to LoadGen.
+//!
+//! A reply is an event in the response to one sample: its first token, a part of the output, or the
+//! last event, which is the whole output or an error.
 
-use std::{mem::take, time::Instant};
+use std::{mem::take, time::Instant, vec::Drain};
 
 use bytes::Bytes;
 use netdiv_contract::{
     burst, checksum,
     encoding::{self, Encoding, EncodingError},
     limits,
-    v1::{InferResponse, Status},
+    v1::{InferResponse, Part, Status},
 };
 use netdiv_node_common::{sanitise::sanitise, words::AnswerTokens};
 
 use crate::{
-    event::Reply,
-    failure::Failure,
+    failure::{Failure, OrderViolation},
     lane::{Lane, LaneState, ResponseRules},
     loadgen::LoadGen,
     report::{AnswerTimes, EqualResponses},
@@ -47,7 +49,7 @@ pub(crate) fn handle<L: LoadGen>(
     let intact = if checksums { cut_at_damage(lane, burst) } else { Ok(()) };
     let mut replies = burst.drain(..);
     while !replies.as_slice().is_empty() {
-        handle_some(lane, &mut replies.by_ref().map(Reply::from), answers, now)?;
+        handle_some(lane, &mut replies, answers, now)?;
     }
     intact
 }
@@ -65,7 +67,7 @@ fn cut_at_damage<L: LoadGen>(
 
 fn handle_some<L: LoadGen>(
     lane: &Lane<L>,
-    replies: &mut impl Iterator<Item = Reply>,
+    replies: &mut Drain<'_, InferResponse>,
     answers: &mut Answers<L::Ticket>,
     now: Instant,
 ) -> Result<(), Failure> {
@@ -75,16 +77,17 @@ fn handle_some<L: LoadGen>(
         let mut bytes = 0;
         let mut alike = EqualResponses::default();
         while bytes < burst::MAX_BURST_BYTES
-            && let Some(reply) = replies.next()
+            && let Some(response) = replies.next()
         {
-            let answer = match reply {
-                Reply::Last(response) => last(lane, &mut state, response, now, &mut alike),
-                Reply::First(response) => first(lane, &mut state, response, now).map(|()| None),
-                Reply::Part(response) => Ok(part(&mut state, &response, now)),
-                Reply::Unknown(part) => Err(Failure::BadResponse {
-                    node: lane.node_name.clone(),
-                    why: format!("it is the part {part} of an answer, which does not exist"),
-                }),
+            let answer = match Part::try_from(response.part) {
+                Ok(Part::Whole) => last(lane, &mut state, response, now, &mut alike),
+                Ok(Part::First) => first(lane, &mut state, response, now).map(|()| None),
+                Ok(Part::More) => Ok(part(&mut state, &response, now)),
+                Err(_) => {
+                    let part = response.part;
+                    let why = format!("it is the part {part} of an answer, which does not exist");
+                    Err(Failure::BadResponse { node: lane.node_name.clone(), why })
+                }
             };
             match answer {
                 Ok(Some((ticket, payload))) => {
@@ -127,7 +130,7 @@ fn first<L: LoadGen>(
     now: Instant,
 ) -> Result<(), Failure> {
     let sample = state.in_flight.first(response.id);
-    let Some(sample) = sample.map_err(|wrong| wrong.failure(&lane.node_name))? else {
+    let Some(sample) = sample.map_err(|violation| out_of_order(lane, violation))? else {
         state.report.unmatched += 1;
         return Ok(());
     };
@@ -137,6 +140,10 @@ fn first<L: LoadGen>(
     lane.run.loadgen.first_token(&mut sample.ticket, &token);
     state.in_flight.record_activity(now);
     Ok(())
+}
+
+fn out_of_order<L: LoadGen>(lane: &Lane<L>, violation: OrderViolation) -> Failure {
+    Failure::OutOfOrder { node: lane.node_name.clone(), violation }
 }
 
 /// Notes the arrival of a part of an output, and returns no response. Such a part is for display
@@ -166,7 +173,7 @@ fn last<L: LoadGen>(
     let received = response.payload.len();
     let (encoding, payload) = payload(lane, &mut response)?;
     let may = state.in_flight.may_complete(&sample);
-    may.map_err(|wrong| wrong.failure(&lane.node_name))?;
+    may.map_err(|violation| out_of_order(lane, violation))?;
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
     if payload.is_empty() && lane.agreed.never_empty {

@@ -33,7 +33,7 @@ use crate::{
     Failure, LoadGen, LoadedSamples, NodeReport, OnNodeLoss, Policy,
     cluster::Cluster,
     dispatch::Dispatch,
-    event::OrderViolation,
+    failure::OrderViolation,
     inbox::QueuedSample,
     lane::{Lane, ResponseRules},
     receiver,
@@ -369,16 +369,15 @@ impl World {
             self.step(false);
         }
         let open = self.book.open.lock();
-        let wrong = |wrong| assert!(self.wrongs.contains(&wrong), "{wrong:?} has happened");
         match self.cluster.run.failure() {
             None => {
                 assert_eq!(open.len(), 0, "every sample has its answer");
                 self.check_nothing_is_left();
             }
             Some(Failure::CutAnswer { .. } | Failure::EngineFailed { .. }) => {}
-            Some(Failure::SecondFirst { .. }) => wrong(OrderViolation::Second),
-            Some(Failure::MissingFirst { .. }) => wrong(OrderViolation::Missing),
-            Some(Failure::UnaskedFirst { .. }) => wrong(OrderViolation::Unasked),
+            Some(Failure::OutOfOrder { violation, .. }) => {
+                assert!(self.wrongs.contains(violation), "{violation:?} has happened");
+            }
             Some(Failure::CutAfterFirst { .. }) => {
                 assert!(!self.lost.is_empty() && open.values().any(|(_, told)| *told));
             }
@@ -437,7 +436,12 @@ fn no_schedule_loses_a_sample_or_answers_one_twice() {
         if failure.is_none() && lost {
             went_on += 1;
         }
-        failures.extend(failure.as_ref().map(std::mem::discriminant));
+        failures.extend(failure.map(|failure| match failure {
+            Failure::OutOfOrder { violation, .. } => {
+                (std::mem::discriminant(&failure), Some(violation))
+            }
+            _ => (std::mem::discriminant(&failure), None),
+        }));
     }
     // Many schedules lost a node and continued, and every failure was seen, so the schedules cover
     // the interesting cases.
