@@ -39,7 +39,7 @@ fn resolve(given: &RunArgs, names: DnsNames) -> Result<(RunConfig, Box<dyn Datas
         return usage("probe asks nodes over the network; leave --in-process out");
     }
     if given.network.nodes.as_ref().is_none_or(Vec::is_empty) {
-        return usage(DiscoveryError::NoNodes { option: "--nodes" }.to_string());
+        return usage(DiscoveryError::no_nodes("--nodes").to_string());
     }
     let mut run = given.clone();
     run.scenario.get_or_insert(Scenario::Offline);

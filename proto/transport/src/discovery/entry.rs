@@ -1,10 +1,10 @@
 //! Entries that name nodes, and their parsing.
 
-use std::{net::Ipv6Addr, path::Path};
+use std::{fmt::Display, net::Ipv6Addr, path::Path};
 
 use netdiv_node_common::resources::files;
 
-use super::{error::DiscoveryError, host_list, records::Family};
+use super::{host_list, records::Family};
 
 /// Maximum number of nodes of a run. Each node has at least one stream, and the ids of samples have
 /// room for 65,535 streams.
@@ -12,6 +12,26 @@ pub const MOST_NODES: usize = 65_535;
 
 /// Maximum length of a file that lists nodes, in bytes.
 pub const FILE_BYTES: u64 = 4 << 20;
+
+/// Error of the discovery of nodes: a text that names the option.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct DiscoveryError(pub(super) String);
+
+impl DiscoveryError {
+    /// Returns the error for an option that names no node.
+    pub fn no_nodes(option: &str) -> Self {
+        Self(format!(
+            "no nodes; give {option} HOST:PORT,…, a host list such as rack[1-8], dns:NAME:PORT, or @FILE"
+        ))
+    }
+
+    /// Returns the error for a text that names nodes in an option; for an entry in a file, the text
+    /// has also the path and the line.
+    pub(super) fn named(option: &str, named: &str, why: impl Display) -> Self {
+        Self(format!("{option} {named}: {why}"))
+    }
+}
 
 /// Entry of an option: the address of one node, or a name in the DNS that stands for several nodes.
 /// A host list becomes one entry for each host.
@@ -46,7 +66,7 @@ impl Entry {
 
     /// Returns the error that refuses this entry for the reason `why`.
     pub(super) fn refused(&self, why: String) -> DiscoveryError {
-        DiscoveryError::Named { option: self.option, named: self.written.clone(), why }
+        DiscoveryError::named(self.option, &self.written, why)
     }
 }
 
@@ -74,7 +94,7 @@ pub(super) fn read(
         }
     }
     let entries = reading.entries;
-    if entries.is_empty() { Err(DiscoveryError::NoNodes { option }) } else { Ok(entries) }
+    if entries.is_empty() { Err(DiscoveryError::no_nodes(option)) } else { Ok(entries) }
 }
 
 /// Replaces the path in each entry `@FILE` of a text that names nodes, and returns the new text.
@@ -144,7 +164,7 @@ impl Reading {
     }
 
     fn refused(&self, named: &str, why: String) -> DiscoveryError {
-        DiscoveryError::Named { option: self.option, named: named.into(), why }
+        DiscoveryError::named(self.option, named, why)
     }
 }
 

@@ -8,7 +8,6 @@
 //! - `records.rs`: the addresses of a name in the DNS
 
 mod entry;
-mod error;
 mod host_list;
 mod records;
 
@@ -19,11 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use self::entry::{DiscoveryError, FILE_BYTES, MOST_NODES, with_files};
 use self::entry::{Entry, ResolvedNode, Target};
-pub use self::{
-    entry::{FILE_BYTES, MOST_NODES, with_files},
-    error::DiscoveryError,
-};
 use crate::{address::Address, open_error::OpenError, waiting::Wait};
 
 /// Port of a node that is named without a port. `sut-node` listens on it by default.
@@ -121,8 +117,12 @@ impl Nodes<'_> {
             if !missing.is_empty() && is_late {
                 let reasons: BTreeSet<_> = missing.into_iter().map(|(_, why)| why).collect();
                 let why = reasons.into_iter().collect::<Vec<_>>().join("; ");
-                let (option, waited) = (self.option, self.patience);
-                return Err(DiscoveryError::NoRecord { option, named, why, waited });
+                let waited = self.patience.as_secs_f64();
+                let why = format!(
+                    "no address after {waited} s: {why}. Are the nodes up, and is the name right? --connect-timeout sets how \
+                     long to wait"
+                );
+                return Err(DiscoveryError::named(self.option, &named, why));
             }
             let expected = self.expected.unwrap_or_default();
             let awaited = match missing.len() {
@@ -142,7 +142,16 @@ impl Nodes<'_> {
         match self.expected {
             Some(expected) if expected != found.len() => {
                 let (option, found) = (self.option, found.len());
-                Err(DiscoveryError::Count { option, expected, found, waited })
+                let after = |time: Duration| {
+                    format!(
+                        " after {} s; --connect-timeout sets how long to wait",
+                        time.as_secs_f64()
+                    )
+                };
+                let after = waited.map(after).unwrap_or_default();
+                Err(DiscoveryError(format!(
+                    "--nodes-expected is {expected}, but {option} has {found}{after}"
+                )))
             }
             _ => Ok(found),
         }
@@ -156,15 +165,15 @@ impl Nodes<'_> {
             let address = parsed(entry, text)?;
             let place = (address.canonical_host(), address.port);
             if let Some(first) = seen.insert(place, &entry.written) {
-                let (first, second) = (first.clone(), entry.written.clone());
-                let (option, address) = (self.option, text.clone());
-                return Err(DiscoveryError::Duplicate { option, address, first, second });
+                let is_same = *first == entry.written;
+                let beside = if is_same { String::new() } else { format!(", also as {first}") };
+                return Err(entry.refused(format!("{text} is given twice{beside}")));
             }
         }
         if found.len() > MOST_NODES {
             let named = format!("({} nodes)", found.len());
             let why = format!("a run has at most {MOST_NODES}");
-            return Err(DiscoveryError::Named { option: self.option, named, why });
+            return Err(DiscoveryError::named(self.option, &named, why));
         }
         Ok(found.into_iter().map(|found| found.address).collect())
     }
