@@ -27,11 +27,10 @@ pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), Co
     let mut addresses: HashMap<&str, &str> = HashMap::new();
     for node in nodes {
         if let Some(first) = addresses.insert(&node.description.node_name, &node.address) {
-            return Err(ConnectError::DuplicateName {
-                name: node.description.node_name.clone(),
-                first: first.into(),
-                second: node.address.clone(),
-            });
+            let (name, second) = (&node.description.node_name, &node.address);
+            return Err(ConnectError::Unfit(format!(
+                "{first} and {second} are both called `{name}`; give each node its own --name"
+            )));
         }
         check_requirements(node, expected)?;
     }
@@ -41,12 +40,16 @@ pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), Co
     };
     match nodes.iter().find(|node| model(node) != model(&nodes[0])) {
         None => Ok(()),
-        Some(other) => Err(ConnectError::DifferentModel {
-            first: nodes[0].description.node_name.clone(),
-            theirs: model_in_words(&nodes[0].description),
-            second: other.description.node_name.clone(),
-            ours: model_in_words(&other.description),
-        }),
+        Some(other) => {
+            let (first, second) = (&nodes[0].description, &other.description);
+            Err(ConnectError::Unfit(format!(
+                "the nodes do not serve the same model: {} has {}, {} has {}; start them with the same model file",
+                first.node_name,
+                model_in_words(first),
+                second.node_name,
+                model_in_words(second)
+            )))
+        }
     }
 }
 
@@ -57,29 +60,30 @@ fn model_in_words(description: &DescribeResponse) -> String {
 }
 
 fn check_requirements(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
-    let name = || node.description.node_name.clone();
+    let name = &node.description.node_name;
     let takes = node.description.input.clone().unwrap_or_default();
     if let Some(holds) = &expected.input
         && !layout::accepts(&takes, holds)
     {
-        return Err(ConnectError::OtherLayout {
-            node: name(),
-            want: layout::describe(&takes),
-            have: layout::describe(holds),
-        });
+        let (want, have) = (layout::describe(&takes), layout::describe(holds));
+        return Err(ConnectError::Unfit(format!(
+            "node {name} takes {want}, the data set holds {have}; choose the data set of its model"
+        )));
     }
     if !node.description.encodings.contains(&(expected.encoding as i32)) {
         let accepted = node.description.encodings().map(Encoding::word).collect::<Vec<_>>();
-        return Err(ConnectError::EncodingRefused {
-            node: name(),
-            encoding: expected.encoding.word(),
-            accepted: accepted.join(", "),
-        });
+        return Err(ConnectError::Unfit(format!(
+            "node {name} does not decode {}; it accepts {}",
+            expected.encoding,
+            accepted.join(", ")
+        )));
     }
     let limit = node.description.max_payload_bytes;
     if expected.longest_payload_bytes > limit {
         let bytes = expected.longest_payload_bytes;
-        return Err(ConnectError::SampleTooLong { node: name(), bytes, limit });
+        return Err(ConnectError::Unfit(format!(
+            "the longest sample has {bytes} bytes, but node {name} accepts at most {limit}; raise --max-payload-bytes there"
+        )));
     }
     Ok(())
 }
@@ -114,25 +118,39 @@ pub(crate) fn changed(before: &DescribeResponse, now: &DescribeResponse) -> Opti
 }
 
 /// Checks that a node accepts as many connections and streams as a run uses, by the limits in its
-/// description. A node of an older contract
-/// reports no limits.
+/// description. A node of an older contract reports no limits.
 pub(crate) fn check_capacity(
     settings: &Settings,
     takes: &DescribeResponse,
 ) -> Result<(), ConnectError> {
-    let node = || takes.node_name.clone();
-    let is_beyond = |asked: usize, limit: u32| limit > 0 && asked as u64 > u64::from(limit);
-    let (asked, limit) = (settings.connections_per_node.max(1), takes.max_connections);
-    if is_beyond(asked, limit) {
-        return Err(ConnectError::TooManyConnections { node: node(), asked, limit });
-    }
-    let (asked, limit) = (settings.streams_per_connection.max(1), takes.max_streams_per_connection);
-    if is_beyond(asked, limit) {
-        return Err(ConnectError::TooManyStreams { node: node(), asked, limit });
-    }
-    let (asked, limit) = (settings.lanes_per_node(), takes.max_streams);
-    if is_beyond(asked, limit) {
-        return Err(ConnectError::TooManyStreamsInAll { node: node(), asked, limit });
+    let connections = settings.connections_per_node.max(1);
+    let streams = settings.streams_per_connection.max(1);
+    let all = settings.lanes_per_node();
+    for (asked, limit, asks, remedy) in [
+        (
+            connections,
+            takes.max_connections,
+            format!("--connections asks for {connections} connections to each node"),
+            "ask for fewer, or raise --max-connections there",
+        ),
+        (
+            streams,
+            takes.max_streams_per_connection,
+            format!("--streams asks for {streams} streams on each connection"),
+            "ask for fewer, or for more --connections",
+        ),
+        (
+            all,
+            takes.max_streams,
+            format!("--connections and --streams ask for {all} streams to each node"),
+            "ask for fewer",
+        ),
+    ] {
+        if limit > 0 && asked as u64 > u64::from(limit) {
+            let node = &takes.node_name;
+            let why = format!("{asks}, but node {node} accepts {limit}; {remedy}");
+            return Err(ConnectError::Unfit(why));
+        }
     }
     Ok(())
 }

@@ -149,45 +149,44 @@ async fn ask(
     {
         return Err(ConnectError::Closed { address: address.into(), close });
     }
+    let not_a_node = |why: String| {
+        ConnectError::Unfit(format!("the server at {address} is not a SUT node: {why}"))
+    };
     let description = match answer {
         Ok(description) => description,
-        Err(status) if status.code() == tonic::Code::DeadlineExceeded => {
-            let (address, option) = (address.into(), CONTROL_TIMEOUT);
-            return Err(ConnectError::Silent { address, waited: timeout, option });
-        }
-        Err(status) if status.code() == tonic::Code::Unauthenticated => {
-            let why = sanitise(status.message());
-            return Err(OpenError::Untrusted { address: address.into(), why }.into());
-        }
-        Err(status) if status.code() == tonic::Code::Unavailable => {
-            return Err(ConnectError::Unreachable {
-                address: address.into(),
-                why: error_text(&status),
-            });
-        }
-        Err(status) if status.code() == tonic::Code::ResourceExhausted => {
-            return Err(ConnectError::Full { address: address.into(), why: error_text(&status) });
-        }
         Err(status) => {
-            let why = error_text(&status);
-            return Err(ConnectError::NotANode { address: address.into(), why });
+            let (address, why) = (address.into(), error_text(&status));
+            return Err(match status.code() {
+                tonic::Code::DeadlineExceeded => {
+                    ConnectError::Silent { address, waited: timeout, option: CONTROL_TIMEOUT }
+                }
+                tonic::Code::Unauthenticated => {
+                    OpenError::Untrusted { address, why: sanitise(status.message()) }.into()
+                }
+                tonic::Code::Unavailable => ConnectError::Unreachable { address, why },
+                tonic::Code::ResourceExhausted => ConnectError::Full { address, why },
+                _ => not_a_node(why),
+            });
         }
     };
     if description.protocol_version != PROTOCOL_VERSION {
         let theirs = description.protocol_version;
-        return Err(ConnectError::WrongVersion { address: address.into(), theirs });
+        return Err(ConnectError::Unfit(format!(
+            "the node at {address} speaks version {theirs} of the wire contract, this program version {PROTOCOL_VERSION}; \
+             install the same release on both"
+        )));
     }
     if description.nonce != nonce {
-        let why = "it does not return the nonce".into();
-        return Err(ConnectError::NotANode { address: address.into(), why });
+        return Err(not_a_node("it does not return the nonce".into()));
     }
-    if !is_name(&description.node_name) {
-        let why = format!("its name is `{}`; {NAME_RULE}", sanitise(&description.node_name));
-        return Err(ConnectError::NotANode { address: address.into(), why });
+    let node = &description.node_name;
+    if !is_name(node) {
+        return Err(not_a_node(format!("its name is `{}`; {NAME_RULE}", sanitise(node))));
     }
     if let Some(why) = description_fault(&description) {
-        let node = description.node_name;
-        return Err(ConnectError::InvalidDescription { node, address: address.into(), why });
+        return Err(ConnectError::Unfit(format!(
+            "node {node} at {address} sends an invalid description: {why}; check its settings, or install this release there"
+        )));
     }
     Ok(NodeInfo { address: address.into(), description, round_trip })
 }

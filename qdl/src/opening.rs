@@ -52,12 +52,18 @@ pub(crate) fn open(
     }
     let without = nodes.iter().find(|node| !node.description.checksums);
     if let Some(node) = without.filter(|_| settings.checksums) {
-        return Err(ConnectError::NoChecksums(node.description.node_name.clone()));
+        return Err(ConnectError::Unfit(format!(
+            "node {} does not support checksums; install this release there, or omit --checksums",
+            node.description.node_name
+        )));
     }
     let without = nodes.iter().map(|node| &node.description).find(|node| !node.tokens);
     if let Some(node) = without.filter(|_| settings.tokens != AnswerTokens::Uncounted) {
-        let (node, engine) = (node.node_name.clone(), node.engine.clone());
-        return Err(ConnectError::NoTokens { node, engine });
+        return Err(ConnectError::Unfit(format!(
+            "node {} runs the engine {}, whose responses are not made of tokens. Token latencies need an engine for \
+             language models; --setting use_token_latencies=false runs without them, as an experiment",
+            node.node_name, node.engine
+        )));
     }
     if settings.digests {
         check_digests(settings, threads, &connections, &nodes)?;
@@ -70,12 +76,11 @@ pub(crate) fn open(
 fn check_same_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
     match difference(&first.description, &other.description) {
         None => Ok(()),
-        Some(what) => Err(ConnectError::SeveralNodes {
-            address: first.address.clone(),
-            first: first.description.node_name.clone(),
-            other: other.description.node_name.clone(),
-            what,
-        }),
+        Some(what) => Err(ConnectError::Unfit(format!(
+            "connections to {} reach different nodes: the first one `{}`, another one `{}`, with a different {what}. A load \
+             balancer, or a name with several addresses, is in between: give each node its own address",
+            first.address, first.description.node_name, other.description.node_name
+        ))),
     }
 }
 
@@ -151,7 +156,10 @@ fn check_digests(
         let mut wait = Wait::begin(CONTROL_TIMEOUT, limit);
         let asking = async { wait.during(&node.address, asking).await };
         if !threads.runtime(0).block_on(asking) {
-            return Err(ConnectError::NoDigests(node.description.node_name.clone()));
+            return Err(ConnectError::Unfit(format!(
+                "node {} does not support digests; install this release there, or omit --digests",
+                node.description.node_name
+            )));
         }
     }
     Ok(())

@@ -65,7 +65,7 @@ impl<L: LoadGen> Qdl<L> {
         source: Arc<dyn SampleSource>,
     ) -> Result<Self, ConnectError> {
         if settings.nodes.is_empty() {
-            return Err(ConnectError::NoNodes);
+            return Err(ConnectError::Unfit("no nodes; give --nodes HOST:PORT,…".into()));
         }
         let threads =
             IoThreads::start(&settings).map_err(|error| ConnectError::Local(error.to_string()))?;
