@@ -58,12 +58,6 @@ struct nd_qsl {
 
 struct nd_log_settings {
   const char* outdir;
-  const char* prefix;
-  const char* suffix;
-  bool prefix_with_datetime;
-  bool copy_detail_to_stdout;
-  bool copy_summary_to_stdout;
-  uint64_t log_mode_async_poll_interval_ms;
   bool enable_trace;
 };
 
@@ -435,12 +429,6 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     Qsl qsl(*qsl_callbacks);
     mlperf::LogSettings log_settings;
     log_settings.log_output.outdir = log->outdir;
-    log_settings.log_output.prefix = log->prefix;
-    log_settings.log_output.suffix = log->suffix;
-    log_settings.log_output.prefix_with_datetime = log->prefix_with_datetime;
-    log_settings.log_output.copy_detail_to_stdout = log->copy_detail_to_stdout;
-    log_settings.log_output.copy_summary_to_stdout = log->copy_summary_to_stdout;
-    log_settings.log_mode_async_poll_interval_ms = log->log_mode_async_poll_interval_ms;
     log_settings.enable_trace = log->enable_trace;
     test_thread = std::this_thread::get_id();
     logs_are_open = false;

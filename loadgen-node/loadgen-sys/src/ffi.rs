@@ -44,12 +44,6 @@ pub(crate) struct RawQsl {
 #[repr(C)]
 pub(crate) struct RawLogSettings {
     pub(crate) outdir: *const c_char,
-    pub(crate) prefix: *const c_char,
-    pub(crate) suffix: *const c_char,
-    pub(crate) prefix_with_datetime: bool,
-    pub(crate) copy_detail_to_stdout: bool,
-    pub(crate) copy_summary_to_stdout: bool,
-    pub(crate) log_mode_async_poll_interval_ms: u64,
     pub(crate) enable_trace: bool,
 }
 

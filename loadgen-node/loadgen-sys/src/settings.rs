@@ -206,40 +206,13 @@ impl Drop for TestSettings {
     }
 }
 
-/// `mlperf::LogSettings`.
-#[derive(Debug, Clone)]
+/// `mlperf::LogSettings`; other fields have LoadGen's defaults.
+#[derive(Debug, Clone, Default)]
 pub struct LogSettings {
     /// Folder of the log files; it must exist.
     pub outdir: String,
-    /// Beginning of the file names. Every tool of MLCommons expects `mlperf_log_`.
-    pub prefix: String,
-    /// End of the file names, before the extension.
-    pub suffix: String,
-    /// Puts date and time in front of the file names.
-    pub prefix_with_datetime: bool,
-    /// Also prints the detail log.
-    pub copy_detail_to_stdout: bool,
-    /// Also prints the summary.
-    pub copy_summary_to_stdout: bool,
-    /// Interval in milliseconds. LoadGen reads it but does not use it yet.
-    pub log_mode_async_poll_interval_ms: u64,
-    /// Writes a JSON line per sample into the trace file. LoadGen's default is true; ours is false.
+    /// Writes a JSON line per sample into the trace file.
     pub enable_trace: bool,
-}
-
-impl Default for LogSettings {
-    fn default() -> Self {
-        Self {
-            outdir: ".".into(),
-            prefix: "mlperf_log_".into(),
-            suffix: String::new(),
-            prefix_with_datetime: false,
-            copy_detail_to_stdout: false,
-            copy_summary_to_stdout: false,
-            log_mode_async_poll_interval_ms: 1000,
-            enable_trace: false,
-        }
-    }
 }
 
 pub(crate) fn c_string(text: &str) -> Result<CString, SettingsError> {

@@ -148,24 +148,14 @@ pub fn start_test(
     if settings.has_issue_threads() && ISSUE_THREADS_USED.swap(true, Ordering::SeqCst) {
         return Err(StartTestError::IssueThreads);
     }
-    let (outdir, prefix) = (c_string(&log.outdir)?, c_string(&log.prefix)?);
-    let (suffix, qsl_name) = (c_string(&log.suffix)?, c_string(&for_log(&qsl.name()))?);
+    let (outdir, qsl_name) = (c_string(&log.outdir)?, c_string(&for_log(&qsl.name()))?);
     let tokens = match audit_config {
         Some(path) => settings.audited(path)?.answer_tokens(),
         None => settings.answer_tokens(),
     };
     // No file has an empty name, so LoadGen reads none.
     let audit_config = c_string(&audit_config.unwrap_or(Path::new("")).to_string_lossy())?;
-    let raw_log = ffi::RawLogSettings {
-        outdir: outdir.as_ptr(),
-        prefix: prefix.as_ptr(),
-        suffix: suffix.as_ptr(),
-        prefix_with_datetime: log.prefix_with_datetime,
-        copy_detail_to_stdout: log.copy_detail_to_stdout,
-        copy_summary_to_stdout: log.copy_summary_to_stdout,
-        log_mode_async_poll_interval_ms: log.log_mode_async_poll_interval_ms,
-        enable_trace: log.enable_trace,
-    };
+    let raw_log = ffi::RawLogSettings { outdir: outdir.as_ptr(), enable_trace: log.enable_trace };
     let raw_sut = ffi::RawSut {
         user: (&raw const sut).cast(),
         name: sut_name,

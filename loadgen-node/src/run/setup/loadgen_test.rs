@@ -92,7 +92,6 @@ impl LoadGenTest {
         let log = LogSettings {
             outdir: self.config.output.display().to_string(),
             enable_trace: self.config.trace,
-            ..LogSettings::default()
         };
         // Connections may have taken memory and descriptors that were free before.
         memory::check_limits(LOADGEN_BYTES)
