@@ -36,7 +36,8 @@ impl Labels {
             }
             SORTING => {
                 let path = Path::new("sorting outputs (embedded)");
-                Some(outputs(path, SampleFile::embedded("sorting outputs", SORTING_OUTPUTS))?)
+                let file = Bytes::from_static(SORTING_OUTPUTS);
+                Some(outputs(path, SampleFile::in_memory("sorting outputs", file))?)
             }
             _ => None,
         })

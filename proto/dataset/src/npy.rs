@@ -25,11 +25,12 @@ pub(super) struct ArrayHeader {
 }
 
 impl ArrayHeader {
-    /// Reads the header at the beginning of a file of `file_bytes` bytes.
-    fn read(path: &str, prefix: &[u8], file_bytes: u64) -> Result<Self, DatasetError> {
-        let bad = |why: String| DatasetError::BadArray { path: path.into(), why };
+    /// Reads the header of a file.
+    pub(super) fn of_file(path: &Path, file: &SampleFile) -> Result<Self, DatasetError> {
+        let bad = |why: String| DatasetError::BadArray { path: path.display().to_string(), why };
+        let prefix = file.read(0, file.bytes().min(PREFIX_BYTES as u64))?;
         let Header { descr, fortran_order, shape, data_at } =
-            Header::read(prefix).map_err(|why| bad(format!("not a .npy file: {why}")))?;
+            Header::read(&prefix).map_err(|why| bad(format!("not a .npy file: {why}")))?;
         if fortran_order {
             return Err(bad(
                 "the array is in Fortran order; save numpy.ascontiguousarray(a)".into()
@@ -45,7 +46,7 @@ impl ArrayHeader {
             .iter()
             .try_fold(layout::element_bytes(data_type), |product, n| product.checked_mul(*n))
             .ok_or_else(|| bad("the shape overflows".into()))? as u64;
-        let got = file_bytes.saturating_sub(data_at as u64);
+        let got = file.bytes().saturating_sub(data_at as u64);
         if got != want {
             return Err(bad(format!(
                 "the header announces {want} bytes of data, the file has {got}; it is truncated or damaged"
@@ -53,32 +54,6 @@ impl ArrayHeader {
         }
         Ok(Self { data_type, shape, data_at, data_bytes: want })
     }
-
-    /// Reads the header of a file.
-    pub(super) fn of_file(path: &Path, file: &SampleFile) -> Result<Self, DatasetError> {
-        let prefix = file.read(0, file.bytes().min(PREFIX_BYTES as u64))?;
-        Self::read(&path.display().to_string(), &prefix, file.bytes())
-    }
-}
-
-/// Array in memory.
-pub(super) struct Array {
-    form: ArrayHeader,
-    data: Bytes,
-}
-
-impl Array {
-    /// Reads the array in a whole file.
-    pub(super) fn parse(path: &str, file: Bytes) -> Result<Self, DatasetError> {
-        let form = ArrayHeader::read(path, &file, file.len() as u64)?;
-        Ok(Self { data: file.slice(form.data_at..), form })
-    }
-}
-
-/// Elements of an array, in memory or in a file.
-enum Elements {
-    Memory(Bytes),
-    File(SampleFile),
 }
 
 fn data_type(descr: &str) -> Option<DataType> {
@@ -95,13 +70,15 @@ fn data_type(descr: &str) -> Option<DataType> {
 
 /// Reads the elements of a one-dimensional array of integers. Errors name the file as `path`.
 pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
-    let array = Array::parse(path, file)?;
-    let data = &array.data;
+    let bad = |why: String| DatasetError::BadArray { path: path.into(), why };
+    let file = SampleFile::in_memory(path, file);
+    let form = ArrayHeader::of_file(Path::new(path), &file)?;
     // A label of one byte needs eight in memory.
-    let count = array.form.shape.first().copied().unwrap_or(0) as u64;
+    let count = form.shape.first().copied().unwrap_or(0) as u64;
     memory::check(count.saturating_mul(size_of::<i64>() as u64))
-        .map_err(|error| DatasetError::BadArray { path: path.into(), why: error.to_string() })?;
-    match (array.form.shape.len(), array.form.data_type) {
+        .map_err(|error| bad(error.to_string()))?;
+    let data = file.read(form.data_at as u64, form.data_bytes)?;
+    match (form.shape.len(), form.data_type) {
         (1, DataType::Uint8) => Ok(data.iter().map(|label| i64::from(*label)).collect()),
         (1, DataType::Int32) => {
             Ok(data.as_chunks().0.iter().map(|l| i64::from(i32::from_le_bytes(*l))).collect())
@@ -111,10 +88,9 @@ pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
         }
         (rank, data_type) => {
             let data_type = layout::type_name(data_type);
-            let why = format!(
+            Err(bad(format!(
                 "labels need an array of one dimension of uint8, int32 or int64; this one has {rank} of {data_type}"
-            );
-            Err(DatasetError::BadArray { path: path.into(), why })
+            )))
         }
     }
 }
@@ -123,27 +99,18 @@ pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
 pub(super) struct Npy {
     name: String,
     form: ArrayHeader,
-    elements: Elements,
+    file: SampleFile,
     sample_bytes: u64,
 }
 
 impl Npy {
-    /// Creates a data set from an array in memory.
-    pub(super) fn of_array(name: String, array: Array) -> Result<Self, DatasetError> {
-        Self::new(name, array.form, Elements::Memory(array.data))
-    }
-
-    /// Opens a file and reads its header. The elements are read later, sample by sample.
-    pub(super) fn open(path: &Path) -> Result<Self, DatasetError> {
-        let file = SampleFile::open(path)?;
+    /// Reads the header of a file. The elements are read later, sample by sample.
+    pub(super) fn open(path: &Path, file: SampleFile) -> Result<Self, DatasetError> {
         if file.bytes() == 0 {
             return Err(DatasetError::Empty(path.into()));
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::new(name, ArrayHeader::of_file(path, &file)?, Elements::File(file))
-    }
-
-    fn new(name: String, form: ArrayHeader, elements: Elements) -> Result<Self, DatasetError> {
+        let form = ArrayHeader::of_file(path, &file)?;
         let bad = |why: &str| DatasetError::BadArray { path: name.clone(), why: why.into() };
         let sample_bytes = match form.shape.as_slice() {
             [] => {
@@ -157,7 +124,7 @@ impl Npy {
         if sample_bytes == 0 {
             return Err(bad("its samples have no elements"));
         }
-        Ok(Self { name, form, elements, sample_bytes })
+        Ok(Self { name, form, file, sample_bytes })
     }
 }
 
@@ -181,15 +148,8 @@ impl Dataset for Npy {
     }
 
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
-        let start = index as u64 * self.sample_bytes;
-        let data = match &self.elements {
-            Elements::File(file) => {
-                file.read(self.form.data_at as u64 + start, self.sample_bytes)?
-            }
-            Elements::Memory(data) => {
-                data.slice(start as usize..(start + self.sample_bytes) as usize)
-            }
-        };
+        let start = self.form.data_at as u64 + index as u64 * self.sample_bytes;
+        let data = self.file.read(start, self.sample_bytes)?;
         let (data_type, shape) = (self.form.data_type, self.form.shape[1..].to_vec());
         Ok(Sample::Tensors(vec![Tensor { data_type, shape, data }]))
     }
@@ -203,15 +163,15 @@ mod tests {
         crate::npy_file::npy_under(header, data.iter().copied()).into()
     }
 
-    fn parse(header: &str, data: &[u8]) -> Result<Array, String> {
-        Array::parse("x.npy", npy(header, data)).map_err(|error| error.to_string())
+    fn open(header: &str, data: &[u8]) -> Result<Npy, String> {
+        let file = SampleFile::in_memory("x.npy", npy(header, data));
+        Npy::open(Path::new("x.npy"), file).map_err(|error| error.to_string())
     }
 
     #[test]
     fn samples_are_parts_of_the_array() {
         let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1), }\n";
-        let array = parse(header, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
-        let data = Npy::of_array("x".into(), array).unwrap();
+        let data = open(header, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
         assert_eq!((data.sample_count(), data.sample_bytes(0)), (2, 4));
         let layout = data.layout().unwrap();
         assert_eq!(data.read(1).unwrap().into_payload(&layout)[..], [2, 0, 0, 0]);
@@ -229,13 +189,12 @@ mod tests {
             (c("<f8", "(1,)"), &[0; 8], "type '<f8' are not supported"),
             (c(">i4", "(1,)"), &[0; 4], "not supported"),
             (fortran.into(), &[0; 4], "Fortran order"),
+            (c("|u1", "(0, 4)"), &[], "contains no sample"),
             ("{'descr': ".into(), &[], "not a .npy file"),
         ] {
-            let error = parse(&header, data).err().unwrap();
+            let error = open(&header, data).err().unwrap();
             assert!(error.contains(want), "{error}");
         }
-        let empty = Npy::of_array("x".into(), parse(&c("|u1", "(0, 4)"), &[]).unwrap());
-        assert!(empty.err().unwrap().to_string().contains("contains no sample"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     ids::Ids,
     joined::JoinedDataset,
     manifest::Manifest,
-    npy::{Array, Npy},
+    npy::Npy,
     sample::Dataset,
     sample_file::SampleFile,
     synthetic::{Synthetic, SyntheticIds},
@@ -39,11 +39,11 @@ const SYNTHETIC_IDS: &str = "synthetic-ids:";
 /// each.
 pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     if name == DIGITS {
-        let array = Array::parse("digits (embedded)", Bytes::from_static(DIGITS_IMAGES))?;
-        return Ok(Box::new(Npy::of_array(DIGITS.into(), array)?));
+        let file = SampleFile::in_memory(DIGITS, Bytes::from_static(DIGITS_IMAGES));
+        return Ok(Box::new(Npy::open(DIGITS.as_ref(), file)?));
     }
     if name == SORTING {
-        let file = SampleFile::embedded(SORTING, SORTING_PROMPTS);
+        let file = SampleFile::in_memory(SORTING, Bytes::from_static(SORTING_PROMPTS));
         return Ok(Box::new(Ids::open(SORTING.as_ref(), file)?));
     }
     if let Some(description) = name.strip_prefix(SYNTHETIC) {
@@ -110,7 +110,7 @@ fn open_path(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
     if Ids::is(&file) {
         return Ok(Box::new(Ids::open(path, file)?));
     }
-    Ok(Box::new(Npy::open(path)?))
+    Ok(Box::new(Npy::open(path, file)?))
 }
 
 #[cfg(test)]

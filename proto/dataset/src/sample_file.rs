@@ -22,8 +22,7 @@ pub(super) struct SampleFile {
 
 enum Content {
     File(File),
-    /// Content that is part of the program.
-    Embedded(Bytes),
+    Memory(Bytes),
 }
 
 impl SampleFile {
@@ -34,11 +33,10 @@ impl SampleFile {
         Ok(Self { path: path.into(), content: Content::File(file), bytes })
     }
 
-    /// Creates a file whose content is part of the program.
-    pub(super) fn embedded(name: &str, content: &'static [u8]) -> Self {
+    /// Creates a file whose content is in memory.
+    pub(super) fn in_memory(name: &str, content: Bytes) -> Self {
         let bytes = content.len() as u64;
-        let content = Content::Embedded(Bytes::from_static(content));
-        Self { path: name.into(), content, bytes }
+        Self { path: name.into(), content: Content::Memory(content), bytes }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -50,7 +48,7 @@ impl SampleFile {
     pub(super) fn read(&self, start: u64, bytes: u64) -> Result<Bytes, DatasetError> {
         let file = match &self.content {
             Content::File(file) => file,
-            Content::Embedded(content) => {
+            Content::Memory(content) => {
                 let end = start.checked_add(bytes).filter(|end| *end <= self.bytes);
                 let end = end.ok_or_else(|| self.changed("it is too short".into()))?;
                 return Ok(content.slice(start as usize..end as usize));
