@@ -6,6 +6,9 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod checkpoint;
+#[cfg(test)]
+#[path = "../../tests/src/command_line.rs"]
+mod command_line;
 mod commands;
 mod comparison;
 mod doctor;

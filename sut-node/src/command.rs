@@ -278,23 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_two_examples_that_parse_and_exit_codes() {
-        let command = netdiv_node_common::process::command(Cli::command());
-        assert_eq!(netdiv_node_common::process::check_examples(&command), Ok(()));
-    }
-
-    #[test]
-    fn the_operators_page_lists_every_command() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/OPERATING.md");
-        let page = std::fs::read_to_string(page).unwrap();
-        assert_eq!(netdiv_node_common::process::check_index(&Cli::command(), &page), Ok(()));
-    }
-
-    #[test]
-    fn every_option_has_a_heading_and_the_variable_of_its_name() {
-        let options = netdiv_node_common::process::check_options(
-            &netdiv_node_common::process::command(Cli::command()),
-        );
-        assert!(options.clone().is_ok_and(|count| count > 80), "{options:?}");
+    fn help_options_and_the_operators_page_are_complete() {
+        crate::command_line::check(&Cli::command());
     }
 }

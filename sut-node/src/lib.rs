@@ -27,6 +27,9 @@ mod batching;
 mod bench;
 mod check;
 mod command;
+#[cfg(test)]
+#[path = "../../tests/src/command_line.rs"]
+mod command_line;
 mod doctor;
 mod engine;
 mod fabric;

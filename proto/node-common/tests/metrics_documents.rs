@@ -12,7 +12,7 @@ use std::{
 };
 
 use generated::assert_current;
-use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node, table};
+use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node};
 use serde_json::Value;
 
 fn repository() -> PathBuf {
@@ -24,6 +24,16 @@ fn read(path: &str) -> io::Result<String> {
 }
 
 const COMMAND: &str = "NETDIV_WRITE_METRICS=1 cargo test --release -p netdiv-node-common --features process --test metrics_documents";
+
+/// Returns the metrics as a Markdown table, with a row for each.
+fn table(metrics: &[Metric]) -> String {
+    let row = |Metric { name, kind, unit, labels, help }: &Metric| {
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        format!("| `{name}` | {kind} | {unit} | {} | {help} |\n", labels.join(", "))
+    };
+    let rows: String = metrics.iter().map(row).collect();
+    format!("| name | kind | unit | labels | meaning |\n|---|---|---|---|---|\n{rows}")
+}
 
 /// Writes the document if `NETDIV_WRITE_METRICS` is set.
 #[test]

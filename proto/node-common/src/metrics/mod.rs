@@ -6,6 +6,4 @@ mod registry;
 
 pub use endpoint::{PATH, serve, serve_on_thread};
 pub use page::{Buckets, Page};
-pub use registry::{
-    Kind, Metric, SAMPLES_BOUNDS, SECONDS_BOUNDS, Unit, loadgen_node, sut_node, table,
-};
+pub use registry::{Kind, Metric, SAMPLES_BOUNDS, SECONDS_BOUNDS, Unit, loadgen_node, sut_node};

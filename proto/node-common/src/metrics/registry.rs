@@ -163,13 +163,3 @@ pub mod loadgen_node {
             "Time for each further token; only if LoadGen records first tokens";
     }
 }
-
-/// Returns the metrics as a Markdown table, with a row for each.
-pub fn table(metrics: &[Metric]) -> String {
-    let row = |Metric { name, kind, unit, labels, help }: &Metric| {
-        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
-        format!("| `{name}` | {kind} | {unit} | {} | {help} |\n", labels.join(", "))
-    };
-    let rows: String = metrics.iter().map(row).collect();
-    format!("| name | kind | unit | labels | meaning |\n|---|---|---|---|---|\n{rows}")
-}

@@ -22,7 +22,7 @@ const PREFIX: &str = "NETDIV_";
 
 /// Variables with the prefix that are not options, but have a meaning for a build, a test,
 /// libtorch, or the evidence.
-const OTHER_VARIABLES: [&str; 13] = [
+pub const OTHER_VARIABLES: [&str; 13] = [
     "NETDIV_CONTAINER_IMAGE",
     "NETDIV_DIAGRAM_OUT",
     "NETDIV_FAULT",
@@ -89,78 +89,6 @@ fn from_environment(option: Arg) -> Arg {
     let name = variable(long);
     let is_empty = env::var_os(&name).is_some_and(|value| value.is_empty());
     if is_empty { option } else { option.env(name).hide_env(true) }
-}
-
-/// Returns the number of options of a command and its subcommands, for the programs' tests. Fails
-/// if an option is in no group of the help, lacks the environment variable of its name, or has a
-/// variable with another meaning.
-pub fn check_options(command: &Command) -> Result<usize, String> {
-    let mut count = 0;
-    for option in command.get_arguments() {
-        let Some(name) = option.get_long().filter(|name| !ASKED_ONCE.contains(name)) else {
-            continue;
-        };
-        let variable = format!("NETDIV_{}", name.replace('-', "_").to_uppercase());
-        let refused = |why| Err(format!("{} --{name} {why}", command.get_name()));
-        if option.get_env() != Some(OsStr::new(&variable)) {
-            return refused("does not have the environment variable of its name");
-        }
-        if OTHER_VARIABLES.contains(&variable.as_str()) {
-            return refused("has an environment variable with another meaning");
-        }
-        if option.get_help_heading().is_none() {
-            return refused("is in no group of the help");
-        }
-        count += 1;
-    }
-    let of_subcommands = command.get_subcommands().map(check_options).sum::<Result<usize, _>>();
-    Ok(count + of_subcommands?)
-}
-
-/// Fails if a command's help lacks exit codes or two examples, or if an example does not parse. For
-/// the tests of the programs.
-pub fn check_examples(program: &Command) -> Result<(), String> {
-    let own = program.get_name();
-    for command in std::iter::once(program).chain(program.get_subcommands()) {
-        let name = command.get_name();
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let Some((examples, codes)) = help.split_once("\n\nExit codes:\n") else {
-            return Err(format!("{name} has no exit codes"));
-        };
-        if !codes.starts_with("  0  ") {
-            return Err(format!("{name} has no exit code 0"));
-        }
-        let examples: Vec<_> =
-            examples.lines().filter_map(|line| line.strip_prefix("  ")).collect();
-        if examples.len() < 2 {
-            return Err(format!("{name} has fewer than two examples"));
-        }
-        let is_ours =
-            |line: &str| line.starts_with("loadgen-node ") || line.starts_with("sut-node ");
-        if let Some(wrong) = examples.iter().find(|line| !is_ours(line)) {
-            return Err(format!("{name}: {wrong} starts with no program"));
-        }
-        for example in examples.into_iter().filter(|line| line.starts_with(own)) {
-            let line = example.split('>').next().unwrap_or_default();
-            let words = line.split_whitespace().map(|word| word.trim_matches('\''));
-            if let Err(error) = program.clone().try_get_matches_from(words) {
-                return Err(format!("{example}: {error}"));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Fails if the page `document` lacks the index of a program's commands: a row for each, with the
-/// first sentence of its help. For the tests of the programs.
-pub fn check_index(program: &Command, document: &str) -> Result<(), String> {
-    let row = |command: &Command| {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        format!("| `{}` | {about} |\n", command.get_name())
-    };
-    let rows: String = program.get_subcommands().map(row).collect();
-    let want = format!("| `{}` | purpose |\n|---|---|\n{rows}<!-- ", program.get_name());
-    if document.contains(&want) { Ok(()) } else { Err(format!("it has to have:\n{want}")) }
 }
 
 /// Parses the arguments and the environment. `program` is the command of `C`.

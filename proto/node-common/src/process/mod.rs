@@ -16,7 +16,7 @@ mod units;
 use std::io::{self, Write as _};
 
 use crate::sanitise::printable;
-pub use command_line::{check_examples, check_index, check_options, command, parse, program};
+pub use command_line::{OTHER_VARIABLES, command, parse, program};
 pub use kept_log::{keep_log, last_of_log, release_log};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, LogGuard, report_usage_error, start_logging};
