@@ -11,7 +11,7 @@
 //!   reported, a second first token, a response without a token. They do not reach it: the test
 //!   ends with an error.
 //! - A callback that fails or panics ends the test: LoadGen logs the reason as an error, closes its
-//!   files, and [`start_test`] returns [`StartTestError::Aborted`]. No sample is completed without
+//!   files, and [`start_test`] returns it as a [`StartTestError`]. No sample is completed without
 //!   a response.
 //! - Neither panics nor C++ exceptions cross the border.
 

@@ -31,30 +31,10 @@ const fn mode_number(mode: Mode) -> i32 {
     }
 }
 
-/// Reason why settings are invalid.
+/// Reason why settings are invalid, with the setting or the file.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum SettingsError {
-    /// LoadGen has no such field.
-    #[error("LoadGen has no setting `{name}`{meant}")]
-    UnknownField {
-        name: String,
-        /// Suggestion of a similar field, as text; may be empty.
-        meant: String,
-    },
-    /// The value does not have the field's type.
-    #[error("`{value}` is not a value of LoadGen's setting `{name}`")]
-    WrongType { name: String, value: String },
-    /// LoadGen cannot read the file.
-    #[error("LoadGen refuses {0}")]
-    Config(String),
-    /// A second user.conf in one process: LoadGen would log an error that invalidates the run.
-    #[error("this process has already read a user.conf; start a new process for another run")]
-    AlreadyConfigured,
-    /// A text with a NUL byte cannot be passed to C.
-    #[error("`{0}` contains a NUL byte")]
-    Nul(String),
-}
+#[error("{0}")]
+pub struct SettingsError(String);
 
 /// `mlperf::TestSettings`, with every field reachable by its C++ name.
 #[derive(Debug)]
@@ -86,7 +66,9 @@ impl TestSettings {
     pub fn from_config(&mut self, path: Option<&Path>, model: &str) -> Result<(), SettingsError> {
         static USER_CONF_READ: AtomicBool = AtomicBool::new(false);
         if path.is_some() && USER_CONF_READ.swap(true, Ordering::SeqCst) {
-            return Err(SettingsError::AlreadyConfigured);
+            let why =
+                "this process has already read a user.conf; start a new process for another run";
+            return Err(SettingsError(why.into()));
         }
         let c_path = path.map(|path| c_string(&path.to_string_lossy())).transpose()?;
         let (model, scenario) = (c_string(model)?, c_string(self.scenario.official_name())?);
@@ -104,14 +86,14 @@ impl TestSettings {
             0 => Ok(()),
             _ => {
                 let name = path.map_or("its embedded mlperf.conf".into(), |p| p.to_string_lossy());
-                Err(SettingsError::Config(name.into_owned()))
+                Err(SettingsError(format!("LoadGen refuses {name}")))
             }
         }
     }
 
     /// Returns the settings of a test with this `audit.config`, which overrides these settings.
     pub fn audited(&self, path: &Path) -> Result<Self, SettingsError> {
-        let refused = || SettingsError::Config(path.to_string_lossy().into_owned());
+        let refused = || SettingsError(format!("LoadGen refuses {}", path.display()));
         let c_path = c_string(&path.to_string_lossy())?;
         let scenario = c_string(self.scenario.official_name())?;
         // SAFETY: the handle is alive and only read; both strings end with NUL and outlive the call.
@@ -145,9 +127,11 @@ impl TestSettings {
             1 => {
                 let fields = self.fields();
                 let meant = did_you_mean(name, fields.iter().map(|(field, _)| field.as_str()));
-                Err(SettingsError::UnknownField { name: name.into(), meant })
+                Err(SettingsError(format!("LoadGen has no setting `{name}`{meant}")))
             }
-            _ => Err(SettingsError::WrongType { name: name.into(), value: value.into() }),
+            _ => Err(SettingsError(format!(
+                "`{value}` is not a value of LoadGen's setting `{name}`"
+            ))),
         }
     }
 
@@ -216,7 +200,7 @@ pub struct LogSettings {
 }
 
 pub(crate) fn c_string(text: &str) -> Result<CString, SettingsError> {
-    CString::new(text).map_err(|_| SettingsError::Nul(text.into()))
+    CString::new(text).map_err(|_| SettingsError(format!("`{text}` contains a NUL byte")))
 }
 
 #[cfg(test)]
@@ -249,7 +233,8 @@ mod tests {
             ("server_coalesce_queries", "1"),
             ("server_find_peak_qps_decimals_of_precision", "1.5"),
         ] {
-            assert!(matches!(settings.set(name, value), Err(SettingsError::WrongType { .. })));
+            let error = settings.set(name, value).unwrap_err().to_string();
+            assert!(error.contains("is not a value of"), "{error}");
         }
     }
 

@@ -96,26 +96,16 @@ impl Iterator for Samples<'_> {
 
 impl ExactSizeIterator for Samples<'_> {}
 
-/// Reason why [`start_test`] has no result.
+/// Reason why [`start_test`] has no result: that of the callback that ended the test, or why LoadGen
+/// cannot run another test in this process.
 #[derive(Debug, thiserror::Error)]
-pub enum StartTestError {
-    /// A callback ended the test, for this reason.
-    #[error("{0}")]
-    Aborted(String),
-    /// LoadGen runs one test at a time in a process.
-    #[error("another test is running in this process")]
-    Busy,
-    /// LoadGen does not release its issue threads.
-    #[error(
-        "a test with server_num_issue_query_threads ran in this process; start a new one for another test"
-    )]
-    IssueThreads,
-    /// An earlier test was aborted: LoadGen holds pointers into it, and only a new process is safe.
-    #[error("an earlier test of this process was aborted; start a new process")]
-    Spent,
-    /// A setting is invalid, or a text cannot be passed to C.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
+#[error("{0}")]
+pub struct StartTestError(pub String);
+
+impl From<SettingsError> for StartTestError {
+    fn from(error: SettingsError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 /// Locked while a test runs. True once a test was aborted.
@@ -137,16 +127,23 @@ pub fn start_test(
     log: &LogSettings,
     audit_config: Option<&Path>,
 ) -> Result<(), StartTestError> {
+    let refused = |why: &str| Err(StartTestError(why.into()));
     let mut spent = match LOADGEN_SPENT.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return Err(StartTestError::Busy),
+        Err(TryLockError::WouldBlock) => {
+            return refused("another test is running in this process");
+        }
     };
     if *spent {
-        return Err(StartTestError::Spent);
+        // LoadGen holds pointers into that test.
+        return refused("an earlier test of this process was aborted; start a new process");
     }
     if settings.has_issue_threads() && ISSUE_THREADS_USED.swap(true, Ordering::SeqCst) {
-        return Err(StartTestError::IssueThreads);
+        // LoadGen does not release its issue threads.
+        return refused(
+            "a test with server_num_issue_query_threads ran in this process; start a new one for another test",
+        );
     }
     let (outdir, qsl_name) = (c_string(&log.outdir)?, c_string(&for_log(&qsl.name()))?);
     let tokens = match audit_config {
@@ -198,8 +195,8 @@ pub fn start_test(
     open_test(NO_TEST);
     *spent = outcome != 0;
     match outcome {
-        0 => take_misuse().map_or(Ok(()), |wrong| Err(StartTestError::Aborted(wrong.into()))),
-        _ => Err(StartTestError::Aborted(reason.concat())),
+        0 => take_misuse().map_or(Ok(()), refused),
+        _ => Err(StartTestError(reason.concat())),
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn guard(
         thread::Builder::new()
             .name("watchdog".into())
             .spawn_scoped(scope, watch)
-            .map_err(|error| StartTestError::Aborted(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| StartTestError(format!("cannot start a thread: {error}")))?;
         let result = work();
         drop(done);
         result

@@ -73,7 +73,7 @@ fn argument(folder: &Path) -> String {
 /// Marks a run as spoiled although LoadGen's test has succeeded, and returns its error. LoadGen has
 /// closed its logs, which may contain VALID, so the reason is added to its detail log.
 pub(crate) fn mark_spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
-    let error = StartTestError::Aborted(reason);
+    let error = StartTestError(reason);
     // The result is still written, with the reason.
     let marked = output::mark_failed(&test.config.output, &error.to_string());
     marked.unwrap_or_else(|error| {
@@ -88,7 +88,7 @@ pub(crate) fn give_up(test: &LoadGenTest, counted: RunCounters, reason: String) 
     progress::restore();
     watchdog::exit_later();
     watchdog::end_loadgen(reason.clone());
-    let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
+    let finished = finish(test, counted, Err(StartTestError(reason)));
     finished.inspect_err(|error| error!("{error}")).ok();
     folder_lock::tidy(&test.config.output);
     loadgen_sys::exit_now(EXIT_FAILED);

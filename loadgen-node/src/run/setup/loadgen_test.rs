@@ -94,10 +94,9 @@ impl LoadGenTest {
             enable_trace: self.config.trace,
         };
         // Connections may have taken memory and descriptors that were free before.
-        memory::check_limits(LOADGEN_BYTES)
-            .map_err(|error| StartTestError::Aborted(error.to_string()))?;
+        memory::check_limits(LOADGEN_BYTES).map_err(|error| StartTestError(error.to_string()))?;
         output::try_files(&self.config.output)
-            .map_err(|error| StartTestError::Aborted(error.to_string()))?;
+            .map_err(|error| StartTestError(error.to_string()))?;
         let audit_config = self.audit_config.as_ref().map(PlainText::path);
         // LoadGen prepares from here on, possibly for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
