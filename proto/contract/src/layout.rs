@@ -40,30 +40,12 @@ pub type TensorView<'a> = Tensor<&'a [u8]>;
 /// Mismatch between a payload and its layout.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LayoutError {
-    /// The raw payload has the wrong length.
-    #[error("the payload has {got} bytes, {spec} needs {want}")]
-    Length {
-        /// Length of the payload, in bytes.
-        got: usize,
-        /// The expected tensor, such as `uint8[1, 8, 8]`.
-        spec: String,
-        /// Length of the expected tensor, in bytes.
-        want: usize,
-    },
     /// The packed payload's table or data is invalid.
     #[error("damaged packed payload: {0}")]
     Damaged(&'static str),
-    /// The packed payload's tensors differ from the layout.
-    #[error("the payload holds {got}, the model takes {want}")]
-    Mismatch {
-        /// Tensors in the payload.
-        got: String,
-        /// Tensors that the layout requires.
-        want: String,
-    },
-    /// The layout is invalid.
-    #[error("a tensor of the layout has no data type")]
-    NoDataType,
+    /// The tensors of the payload and of the layout differ, or the layout is invalid.
+    #[error("{0}")]
+    Mismatch(String),
 }
 
 /// Returns the length of one element, in bytes.
@@ -185,16 +167,21 @@ pub fn read<'a>(
     let got = tensors.iter().map(|t| {
         tensor_in_words(t.data_type, &t.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())
     });
-    Err(LayoutError::Mismatch { got: got.collect::<Vec<_>>().join(" + "), want: describe(layout) })
+    let (got, want) = (got.collect::<Vec<_>>().join(" + "), describe(layout));
+    Err(LayoutError::Mismatch(format!("the payload holds {got}, the model takes {want}")))
 }
 
 fn read_raw<'a>(spec: &TensorSpec, payload: &'a [u8]) -> Result<TensorView<'a>, LayoutError> {
     let data_type = spec.data_type();
     let want = fixed_bytes(spec).filter(|_| data_type != DataType::Unspecified);
-    let want = want.ok_or(LayoutError::NoDataType)?;
+    let no_type = || LayoutError::Mismatch("a tensor of the layout has no data type".into());
+    let want = want.ok_or_else(no_type)?;
     if payload.len() != want {
         let spec = tensor_in_words(data_type, &spec.shape);
-        return Err(LayoutError::Length { got: payload.len(), spec, want });
+        let got = payload.len();
+        return Err(LayoutError::Mismatch(format!(
+            "the payload has {got} bytes, {spec} needs {want}"
+        )));
     }
     let shape = spec.shape.iter().map(|n| *n as usize).collect();
     Ok(TensorView { data_type, shape, data: payload })

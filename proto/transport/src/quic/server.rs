@@ -74,7 +74,7 @@ fn server_config(
     peer: SocketAddr,
 ) -> Result<quinn::ServerConfig, SecurityError> {
     let crypto = QuicServerConfig::try_from(tls.config(ALPN))
-        .map_err(|error| SecurityError::Unusable { path: "QUIC".into(), why: error.to_string() })?;
+        .map_err(|error| SecurityError(format!("QUIC cannot be used: {error}")))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     let path = ConnectionSettings {
         mtu: settings.mtu.unwrap_or_else(|| default_mtu(peer.ip())),

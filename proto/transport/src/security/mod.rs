@@ -2,15 +2,13 @@
 //! it is requested.
 
 mod certificates;
-mod error;
 mod lifetime;
 mod tls;
 mod token;
 
 pub use crate::address::is_loopback;
 pub use certificates::{CertificateError, CertificateSet, make_certificates};
-pub use error::SecurityError;
 pub(crate) use tls::server_name;
 pub use tls::{ClientTls, ServerTls, TlsFiles};
 pub(crate) use token::token_in;
-pub use token::{ServerToken, Token};
+pub use token::{SecurityError, ServerToken, Token};

@@ -23,7 +23,7 @@ use rustls::{
 
 use tracing::warn;
 
-use super::{error::SecurityError, lifetime::Lifetime};
+use super::{lifetime::Lifetime, token::SecurityError};
 
 /// Time before the expiry of a certificate from which its user is warned.
 const NOTICE: Duration = Duration::from_secs(14 * 86_400);
@@ -69,8 +69,7 @@ impl ServerTls {
     /// Creates a new self-signed certificate, which proves no identity. For QUIC, which has no
     /// plaintext.
     pub(crate) fn unproven() -> Result<Self, SecurityError> {
-        let unusable =
-            |why: String| SecurityError::Unusable { path: "a new certificate".into(), why };
+        let unusable = |why: String| unusable(Path::new("a new certificate"), why);
         let made = rcgen::generate_simple_self_signed(["netdiv".to_owned()])
             .map_err(|error| unusable(error.to_string()))?;
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
@@ -103,7 +102,7 @@ impl ServerTls {
 
 fn server_config(files: &TlsFiles) -> Result<ServerConfig, SecurityError> {
     let (Some(certificate), Some(key)) = (&files.certificate, &files.key) else {
-        return Err(SecurityError::HalfAPair);
+        return Err(half_a_pair());
     };
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -131,7 +130,10 @@ impl ClientTls {
     /// Reads the files of a client. Nodes must have a certificate that the authority `ca` has
     /// signed. The client's own certificate and key are optional; some nodes require them.
     pub fn load(files: &TlsFiles) -> Result<Self, SecurityError> {
-        let Some(ca) = &files.ca else { return Err(SecurityError::NoAuthority) };
+        let Some(ca) = &files.ca else {
+            let why = "TLS needs the authority that signed the nodes' certificates; give --tls-ca";
+            return Err(SecurityError(why.into()));
+        };
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| unusable(ca, error))?
@@ -141,7 +143,7 @@ impl ClientTls {
             (Some(certificate), Some(key)) => builder
                 .with_client_auth_cert(own_certificates(certificate)?, private_key(key)?)
                 .map_err(|error| unusable(certificate, error))?,
-            _ => return Err(SecurityError::HalfAPair),
+            _ => return Err(half_a_pair()),
         }))
     }
 
@@ -196,14 +198,20 @@ pub(crate) fn server_name(host: &str) -> io::Result<ServerName<'static>> {
 }
 
 fn unusable(path: &Path, error: impl std::fmt::Display) -> SecurityError {
-    SecurityError::Unusable { path: path.display().to_string(), why: error.to_string() }
+    SecurityError(format!("{} cannot be used: {error}", path.display()))
+}
+
+fn half_a_pair() -> SecurityError {
+    let why = "a certificate needs its key and a key its certificate; give both files";
+    SecurityError(why.into())
 }
 
 fn not_pem(path: &Path, what: &'static str, error: pem::Error) -> SecurityError {
-    let path = path.display().to_string();
     match error {
-        pem::Error::Io(error) => SecurityError::Unreadable { path, error },
-        error => SecurityError::NotPem { path, what, why: error.to_string() },
+        pem::Error::Io(error) => SecurityError::unreadable(path, &error),
+        error => {
+            SecurityError(format!("{} holds no {what} in PEM format: {error}", path.display()))
+        }
     }
 }
 

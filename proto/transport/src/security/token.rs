@@ -1,7 +1,7 @@
 //! Bearer token: a secret shared by all nodes and clients of a closed lab.
 
 use std::{
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,10 +11,20 @@ use parking_lot::RwLock;
 use subtle::ConstantTimeEq as _;
 use tonic::Status;
 
-use super::error::SecurityError;
-
 /// Minimum length of a token, in characters: a token of 16 random characters cannot be guessed.
 const SHORTEST: usize = 16;
+
+/// Error of certificates, keys or tokens: a text that names the file.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SecurityError(pub(crate) String);
+
+impl SecurityError {
+    /// Returns the error for a file that cannot be read.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self(format!("cannot read {}: {error}", path.display()))
+    }
+}
 
 /// Bearer token. Its text is secret and never printed.
 #[derive(Clone)]
@@ -29,12 +39,14 @@ impl fmt::Debug for Token {
 impl Token {
     /// Reads the token from a file: one line of at least 16 visible ASCII characters.
     pub fn read(path: &Path) -> Result<Self, SecurityError> {
-        let text = netdiv_node_common::resources::files::read_text(path).map_err(|error| {
-            SecurityError::Unreadable { path: path.display().to_string(), error }
-        })?;
+        let text = netdiv_node_common::resources::files::read_text(path)
+            .map_err(|error| SecurityError::unreadable(path, &error))?;
         let token = text.trim();
         if token.len() < SHORTEST || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(SecurityError::BadToken(path.display().to_string()));
+            return Err(SecurityError(format!(
+                "{} holds no token: write one line of at least {SHORTEST} letters, digits or symbols",
+                path.display()
+            )));
         }
         Ok(Self(token.into()))
     }
