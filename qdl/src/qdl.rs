@@ -195,24 +195,17 @@ impl<L: LoadGen> Qdl<L> {
         progress
     }
 
-    /// Returns a function that reads, from any thread, the number of issued samples and the
-    /// counters of each node. The function does not keep the connections open, and returns `None`
-    /// once the QDL is dropped. [`NodeReport::acknowledged`] stays 0.
-    pub fn reader(&self) -> impl Fn() -> Option<(u64, Vec<NodeReport>)> + Clone + Send + use<L> {
+    /// Returns a function that reads, from any thread, the number of issued samples, the counters of
+    /// each node, and true if the run has failed. The function does not keep the connections open,
+    /// and returns `None` once the QDL is dropped. [`NodeReport::acknowledged`] stays 0.
+    pub fn reader(&self) -> impl Fn() -> Option<(u64, Vec<NodeReport>, bool)> + Send + use<L> {
         let (cluster, nodes) = (Arc::downgrade(&self.cluster), self.empty_reports());
         move || {
             let (cluster, mut reports) = (cluster.upgrade()?, nodes.clone());
             reports.iter_mut().enumerate().for_each(|(node, report)| cluster.count(node, report));
             // Read last, so that it is at least as large as the number of samples sent.
-            Some((cluster.run.issued(), reports))
+            Some((cluster.run.issued(), reports, cluster.run.failure().is_some()))
         }
-    }
-
-    /// Returns a function that reports, from any thread, whether the run has failed. The function
-    /// does not keep the connections open.
-    pub fn failure_probe(&self) -> impl Fn() -> bool + Clone + Send + use<L> {
-        let run = Arc::downgrade(&self.run);
-        move || run.upgrade().is_some_and(|run| run.failure().is_some())
     }
 
     fn empty_reports(&self) -> Vec<NodeReport> {

@@ -32,9 +32,8 @@ pub(super) struct Network<'a> {
 
 impl System for Network<'_> {
     fn reader(&self) -> Box<dyn Fn() -> Option<Reading> + Send> {
-        let (read, fails) = (self.qdl.reader(), self.qdl.failure_probe());
-        let reading = move |(issued, nodes)| Reading { issued, nodes, failed: fails() };
-        Box::new(move || read().map(&reading))
+        let read = self.qdl.reader();
+        Box::new(move || read().map(|(issued, nodes, failed)| Reading { issued, nodes, failed }))
     }
 
     fn stopper(&self) -> Box<dyn Fn(Failure) + Send + Sync> {
