@@ -18,6 +18,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 use tracing::{field::display, warn};
 
@@ -44,9 +45,12 @@ const HTTP2: &[u8] = b"h2";
 /// Beginning of an HTTP/1 answer, which a peer without HTTP/2 sends instead of the first frame.
 const HTTP1: &[u8] = b"HTTP/1.";
 
+/// TCP stream, plain or with TLS.
+type TcpOrTls = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
 /// TCP connection, plain or with TLS.
 pub struct Wire {
-    stream: Inner,
+    stream: TcpOrTls,
     /// Limits on a new connection; at the node only, until a call is admitted.
     newcomer: Option<PendingPeer>,
     /// Set once a new connection was refused.
@@ -76,27 +80,21 @@ impl std::fmt::Debug for Wire {
     }
 }
 
-#[derive(Debug)]
-enum Inner {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
 impl Wire {
     /// Creates a client's end without TLS.
     pub(super) fn plain(stream: TcpStream) -> Self {
-        Self { awaits_answer: true, ..Self::new(Inner::Plain(stream)) }
+        Self { awaits_answer: true, ..Self::new(Either::Left(stream)) }
     }
 
     /// Performs the TLS handshake as the client.
     pub(super) async fn client(stream: TcpStream, tls: &ClientTls, host: &str) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
-        let stream = Inner::Tls(Box::new(stream.into()));
+        let stream = Either::Right(Box::new(stream.into()));
         Ok(Self { awaits_answer: true, ..Self::new(stream) })
     }
 
-    fn new(stream: Inner) -> Self {
+    fn new(stream: TcpOrTls) -> Self {
         Self {
             stream,
             newcomer: None,
@@ -118,7 +116,7 @@ impl Wire {
     ) -> Result<Self, (io::Error, Option<TcpStream>)> {
         stream.set_nodelay(true).map_err(|error| (error, None))?;
         let stream = match tls {
-            None => Inner::Plain(stream),
+            None => Either::Left(stream),
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::new(tls.config(HTTP2)));
                 let late = |why| (io::Error::new(ErrorKind::TimedOut, why), None);
@@ -128,7 +126,7 @@ impl Wire {
                     Err(why) = guest.admission() => return Err(late(why)),
                 };
                 let stream = accepted.map_err(|(error, stream)| (error, Some(stream)))?;
-                Inner::Tls(Box::new(stream.into()))
+                Either::Right(Box::new(stream.into()))
             }
         };
         let mut wire = Self::new(stream);
@@ -159,10 +157,7 @@ impl Wire {
 
     fn read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        let mut read = match &mut self.stream {
-            Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
-            Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
-        };
+        let mut read = Pin::new(&mut self.stream).poll_read(context, into);
         let received = &into.filled()[before..];
         // NOTE: an answer whose first read is shorter is not recognized.
         if !received.is_empty() && mem::take(&mut self.awaits_answer) && received.starts_with(HTTP1)
@@ -238,10 +233,7 @@ impl AsyncWrite for Wire {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.judge(context)?;
-        let outcome = match &mut self.stream {
-            Inner::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Inner::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        };
+        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.note(outcome)
     }
 
@@ -251,25 +243,16 @@ impl AsyncWrite for Wire {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.judge(context)?;
-        let outcome = match &mut self.stream {
-            Inner::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
-            Inner::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
-        };
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
         self.note(outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Inner::Plain(stream) => stream.is_write_vectored(),
-            Inner::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = match &mut self.stream {
-            Inner::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Inner::Tls(stream) => Pin::new(stream).poll_flush(context),
-        };
+        let outcome = Pin::new(&mut self.stream).poll_flush(context);
         self.note(outcome)
     }
 
@@ -279,10 +262,7 @@ impl AsyncWrite for Wire {
     /// calls ended.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingering.is_none() {
-            ready!(match &mut self.stream {
-                Inner::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-                Inner::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-            })?;
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
         }
         let serves_client = self.caller.guest.is_some() && self.newcomer.is_none();
         if serves_client { self.poll_linger(context).map(Ok) } else { Poll::Ready(Ok(())) }
