@@ -205,56 +205,92 @@ pub type Submit = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// Table of a plug-in's functions for language models.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-#[allow(missing_docs, reason = "the header explains them")]
-pub struct TokenEngine {
-    pub size: u32,
-    pub event_size: u32,
-    pub load:
-        Option<unsafe extern "C" fn(*const TokenSettings, *mut *mut TokenModel, Text) -> Status>,
-    pub unload: Option<unsafe extern "C" fn(*mut TokenModel)>,
-    pub open: Option<
-        unsafe extern "C" fn(
+/// Declares a table of the header, whose functions may be null, and a struct of the functions that the
+/// node requires of it.
+macro_rules! table {
+    (
+        $(#[$table_doc:meta])* $table:ident { $($head:ident: $head_type:ty,)* }
+        $(#[$doc:meta])* $functions:ident($prefix:literal) { $($function:ident: $type:ty,)* }
+        { $($tail:ident: $tail_type:ty,)* }
+    ) => {
+        $(#[$table_doc])*
+        #[derive(Debug, Clone, Copy)]
+        #[repr(C)]
+        #[allow(missing_docs, reason = "the header explains them")]
+        pub struct $table {
+            $(pub $head: $head_type,)*
+            $(pub $function: Option<$type>,)*
+            $(pub $tail: $tail_type,)*
+        }
+
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub(crate) struct $functions {
+            $(pub(crate) $function: $type,)*
+        }
+
+        impl $functions {
+            /// Returns the functions of a table, or the name of the first missing one.
+            pub(crate) fn of(table: &$table) -> Result<Self, &'static str> {
+                Ok(Self {
+                    $($function: table.$function.ok_or(concat!($prefix, stringify!($function)))?,)*
+                })
+            }
+        }
+    };
+}
+
+table! {
+    /// Table of a plug-in's functions for language models.
+    TokenEngine {
+        size: u32,
+        event_size: u32,
+    }
+    /// Functions for language models.
+    TokenFunctions("tokens.") {
+        load: unsafe extern "C" fn(*const TokenSettings, *mut *mut TokenModel, Text) -> Status,
+        unload: unsafe extern "C" fn(*mut TokenModel),
+        open: unsafe extern "C" fn(
             *mut TokenModel,
             *mut *mut TokenInstance,
             *mut TokenRoom,
             Text,
         ) -> Status,
-    >,
-    pub close: Option<unsafe extern "C" fn(*mut TokenInstance)>,
-    pub warm_up: Option<unsafe extern "C" fn(*mut TokenInstance, Text) -> Status>,
-    pub submit: Option<Submit>,
-    pub step: Option<
-        unsafe extern "C" fn(*mut TokenInstance, *mut TokenEvent, u32, *mut u32, Text) -> Status,
-    >,
-    pub cancel: Option<unsafe extern "C" fn(*mut TokenInstance, u64)>,
+        close: unsafe extern "C" fn(*mut TokenInstance),
+        warm_up: unsafe extern "C" fn(*mut TokenInstance, Text) -> Status,
+        submit: Submit,
+        step: unsafe extern "C" fn(*mut TokenInstance, *mut TokenEvent, u32, *mut u32, Text) -> Status,
+        cancel: unsafe extern "C" fn(*mut TokenInstance, u64),
+    }
+    {}
 }
 
-/// Table of a plug-in's functions, which the function [`ENTRY`] returns.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-#[allow(missing_docs, reason = "the header explains them")]
-pub struct Engine {
-    pub abi: u32,
-    pub size: u32,
-    pub tensor_size: u32,
-    pub reserved: u32,
-    pub name: *const c_char,
-    pub version: *const c_char,
-    pub devices: Option<unsafe extern "C" fn(*mut Device, u32, *mut u32, Text) -> Status>,
-    pub load: Option<unsafe extern "C" fn(*const ModelSettings, *mut *mut Model, Text) -> Status>,
-    pub unload: Option<unsafe extern "C" fn(*mut Model)>,
-    pub open: Option<unsafe extern "C" fn(*mut Model, *mut *mut Instance, Text) -> Status>,
-    pub close: Option<unsafe extern "C" fn(*mut Instance)>,
-    pub in_flight: Option<unsafe extern "C" fn(*const Instance) -> u32>,
-    pub allocate:
-        Option<unsafe extern "C" fn(*mut Instance, u64, *mut *mut c_void, Text) -> Status>,
-    pub release: Option<unsafe extern "C" fn(*mut Instance, *mut c_void)>,
-    pub warm_up: Option<WarmUp>,
-    pub begin: Option<Begin>,
-    pub finish: Option<Wait>,
-    pub tokens: *const TokenEngine,
-    pub wait: Option<Wait>,
+table! {
+    /// Table of a plug-in's functions, which the function [`ENTRY`] returns.
+    Engine {
+        abi: u32,
+        size: u32,
+        tensor_size: u32,
+        reserved: u32,
+        name: *const c_char,
+        version: *const c_char,
+        devices: Option<unsafe extern "C" fn(*mut Device, u32, *mut u32, Text) -> Status>,
+    }
+    /// Functions for models that map tensors to tensors.
+    Functions("") {
+        load: unsafe extern "C" fn(*const ModelSettings, *mut *mut Model, Text) -> Status,
+        unload: unsafe extern "C" fn(*mut Model),
+        open: unsafe extern "C" fn(*mut Model, *mut *mut Instance, Text) -> Status,
+        close: unsafe extern "C" fn(*mut Instance),
+        in_flight: unsafe extern "C" fn(*const Instance) -> u32,
+        allocate: unsafe extern "C" fn(*mut Instance, u64, *mut *mut c_void, Text) -> Status,
+        release: unsafe extern "C" fn(*mut Instance, *mut c_void),
+        warm_up: WarmUp,
+        begin: Begin,
+        finish: Wait,
+    }
+    {
+        tokens: *const TokenEngine,
+        wait: Option<Wait>,
+    }
 }

@@ -7,12 +7,12 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::{
-    abi,
+    abi::{self, Functions},
     error::PluginError,
-    table::{Functions, Table},
+    table::Table,
 };
 
 /// A plug-in's model. Each of its instances shares this handle; dropping the last one unloads it.
@@ -65,17 +65,6 @@ struct InstancePointer(*mut abi::Instance);
 // SAFETY: the header lets any thread use an instance, one at a time, which the mutex ensures.
 unsafe impl Send for InstancePointer {}
 
-/// Exclusive use of an instance by this thread, until the guard is dropped.
-pub(crate) struct InstanceGuard<'a>(MutexGuard<'a, InstancePointer>);
-
-impl std::ops::Deref for InstanceGuard<'_> {
-    type Target = *mut abi::Instance;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0.0
-    }
-}
-
 impl InstanceHandle {
     /// Takes ownership of an instance that the plug-in's `open` returned.
     pub(crate) fn new(model: Arc<ModelHandle>, instance: NonNull<abi::Instance>) -> Self {
@@ -90,8 +79,9 @@ impl InstanceHandle {
         &self.model.functions
     }
 
-    pub(crate) fn lock(&self) -> InstanceGuard<'_> {
-        InstanceGuard(self.instance.lock())
+    /// Lets this thread use the instance exclusively, until the guard is dropped.
+    pub(crate) fn lock(&self) -> MappedMutexGuard<'_, *mut abi::Instance> {
+        MutexGuard::map(self.instance.lock(), |pointer| &mut pointer.0)
     }
 }
 

@@ -1,9 +1,6 @@
 //! An instance of a model. One engine thread owns it, and runs batches in its numbered slots.
 
-use std::{
-    ptr::{self, NonNull},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use netdiv_contract::layout::DataType;
 use parking_lot::Mutex;
@@ -82,16 +79,9 @@ pub struct Batch {
 impl PluginInstance {
     pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
         let functions = model.functions;
-        let mut instance = ptr::null_mut();
-        {
-            let _alone = model.table.lock_exclusive();
-            // SAFETY: the model is loaded.
-            model.table.call(|error| unsafe {
-                (functions.open)(model.model.as_ptr(), &mut instance, error)
-            })?;
-        }
-        let instance = NonNull::new(instance).ok_or_else(|| {
-            PluginError::Failed("open returned neither an instance nor an error".into())
+        // SAFETY: the model is loaded.
+        let instance = model.table.create("open", |instance, error| unsafe {
+            (functions.open)(model.model.as_ptr(), instance, error)
         })?;
         // SAFETY: the instance is open, and only this thread has it.
         let in_flight = unsafe { (functions.in_flight)(instance.as_ptr()) };
@@ -109,7 +99,7 @@ impl PluginInstance {
     /// Returns a waiter for the instance's batches; `None` if the plug-in does not support waiting
     /// on another thread.
     pub fn waiter(&self) -> Option<Waiter> {
-        let wait = self.handle.functions().wait?;
+        let wait = self.handle.table().wait?;
         let slots = self.slots.iter().map(|slot| slot.number.clone()).collect();
         let instance = *self.handle.lock();
         Some(Waiter { instance, wait, slots, _handle: self.handle.clone() })

@@ -23,7 +23,6 @@ mod model;
 mod table;
 #[cfg(test)]
 mod tests;
-mod token_table;
 mod tokens;
 
 pub use error::PluginError;

@@ -1,10 +1,6 @@
 //! A model on a device, and the types of its weights.
 
-use std::{
-    path::PathBuf,
-    ptr::{self, NonNull},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use netdiv_contract::layout::TensorSpec;
 
@@ -95,15 +91,9 @@ impl PluginModel {
             output_count: outputs.len() as u32,
             outputs: outputs.as_ptr(),
         };
-        let mut model = ptr::null_mut();
-        {
-            let _alone = table.lock_exclusive();
-            // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
-            table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
-        }
-        let model = NonNull::new(model).ok_or_else(|| {
-            PluginError::Failed("load returned neither a model nor an error".into())
-        })?;
+        // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
+        let load = |model, error| unsafe { (functions.load)(&asked, model, error) };
+        let model = table.create("load", load)?;
         let specs = Specs { _strings: strings, _inputs: inputs, _outputs: outputs };
         Ok(Self(Arc::new(ModelHandle { table, functions, model, _specs: specs })))
     }

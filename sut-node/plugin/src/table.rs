@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, c_char},
     mem::{MaybeUninit, offset_of},
     path::Path,
-    ptr,
+    ptr::{self, NonNull},
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -15,9 +15,8 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    abi::{self, Entry, Status, Text},
+    abi::{self, Entry, Functions, Status, Text, TokenFunctions},
     error::PluginError,
-    token_table::TokenFunctions,
 };
 
 /// Copy of a plug-in's table, whose version and sizes this node accepts.
@@ -28,6 +27,8 @@ pub(crate) struct Table {
     pub(crate) devices: Devices,
     tensors: Option<Functions>,
     tokens: Option<TokenFunctions>,
+    /// Waits for a batch of tensors, if the plug-in supports it.
+    pub(crate) wait: Option<abi::Wait>,
     pub(crate) abi: u32,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
@@ -37,25 +38,6 @@ pub(crate) struct Table {
 }
 
 type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, Text) -> Status;
-
-/// Functions for models that map tensors to tensors. All are present except `wait`, which is
-/// optional; see the header.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Functions {
-    pub(crate) load:
-        unsafe extern "C" fn(*const abi::ModelSettings, *mut *mut abi::Model, Text) -> Status,
-    pub(crate) unload: unsafe extern "C" fn(*mut abi::Model),
-    pub(crate) open: unsafe extern "C" fn(*mut abi::Model, *mut *mut abi::Instance, Text) -> Status,
-    pub(crate) close: unsafe extern "C" fn(*mut abi::Instance),
-    pub(crate) in_flight: unsafe extern "C" fn(*const abi::Instance) -> u32,
-    pub(crate) allocate:
-        unsafe extern "C" fn(*mut abi::Instance, u64, *mut *mut std::ffi::c_void, Text) -> Status,
-    pub(crate) release: unsafe extern "C" fn(*mut abi::Instance, *mut std::ffi::c_void),
-    pub(crate) warm_up: abi::WarmUp,
-    pub(crate) begin: abi::Begin,
-    pub(crate) finish: abi::Wait,
-    pub(crate) wait: Option<abi::Wait>,
-}
 
 impl Table {
     /// Calls the function that a plug-in exports for its table, and checks that the plug-in was
@@ -94,14 +76,14 @@ impl Table {
         let tokens = match theirs {
             // SAFETY: from version 2 on the pointer is null or the header's, and lives as long as
             // the table.
-            2.. => unsafe { TokenFunctions::of(path, table.tokens) }?,
+            2.. => unsafe { token_functions(path, table.tokens) }?,
             _ => None,
         };
         let missing = |function| PluginError::Missing { path: path.into(), function };
         let devices = table.devices.ok_or_else(|| missing("devices"))?;
         let tensors = match (table.load, tokens) {
             (None, Some(_)) => None,
-            _ => Some(functions(table).map_err(missing)?),
+            _ => Some(Functions::of(table).map_err(missing)?),
         };
         Ok(Self {
             name,
@@ -109,6 +91,7 @@ impl Table {
             devices,
             tensors,
             tokens,
+            wait: table.wait,
             abi: theirs,
             alone: Mutex::new(()),
             lost: OnceLock::new(),
@@ -144,6 +127,21 @@ impl Table {
         })
     }
 
+    /// Calls `load` or `open`, which is named `function`, while no other thread makes such a call.
+    /// Returns the model or instance that the function wrote.
+    pub(crate) fn create<T>(
+        &self,
+        function: &str,
+        call: impl FnOnce(*mut *mut T, Text) -> Status,
+    ) -> Result<NonNull<T>, PluginError> {
+        let mut created: *mut T = ptr::null_mut();
+        let _alone = self.lock_exclusive();
+        self.call(|error| call(&mut created, error))?;
+        NonNull::new(created).ok_or_else(|| {
+            PluginError::Failed(format!("{function} returned neither an object nor an error"))
+        })
+    }
+
     /// Returns the reason why a device of the plug-in is lost; `None` if none is.
     pub(crate) fn loss_reason(&self) -> Option<&str> {
         self.lost.get().map(String::as_str)
@@ -169,22 +167,28 @@ unsafe fn string(chars: *const c_char) -> String {
     unsafe { CStr::from_ptr(chars) }.to_string_lossy().into_owned()
 }
 
-/// Returns the functions for models that map tensors to tensors, or the name of the first missing
-/// one.
-fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
-    Ok(Functions {
-        load: table.load.ok_or("load")?,
-        unload: table.unload.ok_or("unload")?,
-        open: table.open.ok_or("open")?,
-        close: table.close.ok_or("close")?,
-        in_flight: table.in_flight.ok_or("in_flight")?,
-        allocate: table.allocate.ok_or("allocate")?,
-        release: table.release.ok_or("release")?,
-        warm_up: table.warm_up.ok_or("warm_up")?,
-        begin: table.begin.ok_or("begin")?,
-        finish: table.finish.ok_or("finish")?,
-        wait: table.wait,
-    })
+/// Returns the functions of a table for language models; `None` if the table is null. `path` names the
+/// plug-in in errors.
+///
+/// # Safety
+///
+/// `table` is null, or points at a table of the header's form that lives until the process ends.
+unsafe fn token_functions(
+    path: &Path,
+    table: *const abi::TokenEngine,
+) -> Result<Option<TokenFunctions>, PluginError> {
+    if table.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the table starts with its own size and the size of an event.
+    let [size, event_size] = unsafe { *table.cast::<[u32; 2]>() };
+    let (ours, our_event) = (size_of::<abi::TokenEngine>(), size_of::<abi::TokenEvent>());
+    PluginError::compare_size(path, "netdiv_token_engine", size, ours)?;
+    PluginError::compare_size(path, "netdiv_token_event", event_size, our_event)?;
+    // SAFETY: it has this size.
+    let functions = TokenFunctions::of(unsafe { &*table });
+    let missing = |function| PluginError::Missing { path: path.into(), function };
+    functions.map(Some).map_err(missing)
 }
 
 /// Maximum length of an error text, in bytes. The error texts of libtorch can contain whole

@@ -2,7 +2,12 @@
 
 use std::{path::PathBuf, ptr::NonNull, sync::Arc};
 
-use crate::{abi, handle::Strings, model::Precision, table::Table, token_table::TokenFunctions};
+use crate::{
+    abi::{self, TokenFunctions},
+    handle::Strings,
+    model::Precision,
+    table::Table,
+};
 
 /// Settings with which a plug-in loads a language model.
 #[derive(Debug, Clone)]

@@ -55,16 +55,10 @@ pub struct StepEvent<'a> {
 
 impl PluginTokenInstance {
     pub(crate) fn open(model: Arc<TokenModelHandle>) -> Result<Self, PluginError> {
-        let (mut instance, mut room) = (ptr::null_mut(), abi::TokenRoom::default());
-        {
-            let _alone = model.table.lock_exclusive();
-            // SAFETY: the model is loaded.
-            model.table.call(|error| unsafe {
-                (model.functions.open)(model.model.as_ptr(), &mut instance, &mut room, error)
-            })?;
-        }
-        let instance = NonNull::new(instance).ok_or_else(|| {
-            PluginError::Failed("open returned neither an instance nor an error".into())
+        let mut room = abi::TokenRoom::default();
+        // SAFETY: the model is loaded.
+        let instance = model.table.create("open", |instance, error| unsafe {
+            (model.functions.open)(model.model.as_ptr(), instance, &mut room, error)
         })?;
         let abi::TokenRoom { slots, cache_bytes, .. } = room;
         let none = abi::TokenEvent { sample: 0, ids: ptr::null(), count: 0, is_last: 0 };

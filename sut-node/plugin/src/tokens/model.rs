@@ -1,9 +1,6 @@
 //! A language model on a device.
 
-use std::{
-    ptr::{self, NonNull},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use crate::{
     abi,
@@ -43,15 +40,9 @@ impl PluginTokenModel {
             end_count: settings.ends.len() as u32,
             ends: settings.ends.as_ptr(),
         };
-        let mut model = ptr::null_mut();
-        {
-            let _alone = table.lock_exclusive();
-            // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
-            table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
-        }
-        let model = NonNull::new(model).ok_or_else(|| {
-            PluginError::Failed("load returned neither a model nor an error".into())
-        })?;
+        // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
+        let load = |model, error| unsafe { (functions.load)(&asked, model, error) };
+        let model = table.create("load", load)?;
         let handle = TokenModelHandle { table, functions, model, settings, _strings: strings };
         Ok(Self(Arc::new(handle)))
     }
