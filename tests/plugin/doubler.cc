@@ -108,13 +108,10 @@ static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inp
 #ifndef SIZE
 #define SIZE sizeof(netdiv_engine)
 #endif
-#ifndef TOKENS
-#define TOKENS nullptr
-#endif
 
 static const netdiv_engine engine = {
     ABI,   SIZE,   sizeof(netdiv_tensor), 0,              "doubler", "a toy",  devices, load,  unload,
-    open_instance, close_instance,        in_flight,      allocate,  release, warm_up, begin, finish, TOKENS,
+    open_instance, close_instance,        in_flight,      allocate,  release, warm_up, begin, finish, nullptr,
 };
 
 #ifndef NO_ENTRY

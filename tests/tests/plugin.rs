@@ -61,15 +61,6 @@ fn a_plugin_in_cpp_serves_samples() {
     assert_doubles(&toy.node("fixed.toml", &["--batch-sizes", "4,16", "--max-batch", "13"]));
 }
 
-/// A node ignores the bytes at which later versions of the ABI have the functions for language
-/// models.
-#[test]
-fn a_plugin_of_the_first_abi_still_serves_samples() {
-    let size = "-DSIZE=__builtin_offsetof(netdiv_engine, wait)";
-    let toy = Toy::new(&["-DABI=1", size, "-DTOKENS=(const netdiv_token_engine*)1"]);
-    assert_doubles(&toy.node("toy.toml", &[]));
-}
-
 #[test]
 fn a_batch_that_does_not_fit_is_run_again_in_parts() {
     // Without known lengths there is no warm-up that could detect it.

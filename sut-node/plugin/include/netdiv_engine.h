@@ -27,8 +27,7 @@
 extern "C" {
 #endif
 
-/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST, version 2 no NETDIV_NEW_SIZES_STALL. A node of
- * version 3 also accepts their plug-ins. */
+/* Version of this header, the only one that a node accepts. */
 #define NETDIV_ENGINE_ABI 3u
 
 /* Maximum number of dimensions of a tensor, including the batch. */
@@ -231,12 +230,12 @@ typedef struct netdiv_engine {
      * fails. */
     netdiv_status (*finish)(netdiv_instance *instance, uint32_t slot, netdiv_text error);
 
-    /* Functions for language models; null if the plug-in has none, and in version 1. */
+    /* Functions for language models; null if the plug-in has none. */
     const netdiv_token_engine *tokens;
 
     /* Waits until the slot's batch is done, and leaves it to `finish`, which then returns at once. Another thread calls it
      * while the slot holds a batch, concurrently with all other calls except `finish` of this slot. This lets the node
-     * begin a batch while another one computes. Null if the plug-in does not support it, and in version 1. */
+     * begin a batch while another one computes. Null if the plug-in does not support it. */
     netdiv_status (*wait)(netdiv_instance *instance, uint32_t slot, netdiv_text error);
 } netdiv_engine;
 

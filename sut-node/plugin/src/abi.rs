@@ -2,11 +2,8 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Version of the ABI that this module describes.
+/// Version of the ABI that this module describes, the only one that the node accepts.
 pub const ABI: u32 = 3;
-
-/// Oldest version of the ABI that the node accepts. It has no functions for language models.
-pub const OLDEST_ABI: u32 = 1;
 
 /// Maximum number of dimensions of a tensor, including the batch.
 pub const MAX_RANK: usize = 9;
@@ -205,8 +202,8 @@ pub type Submit = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// Declares a table of the header, whose functions may be null, and a struct of the functions that the
-/// node requires of it.
+/// Declares a table of the header, whose functions may be null, and a struct of the functions that
+/// the node requires of it.
 macro_rules! table {
     (
         $(#[$table_doc:meta])* $table:ident { $($head:ident: $head_type:ty,)* }
@@ -259,7 +256,13 @@ table! {
         close: unsafe extern "C" fn(*mut TokenInstance),
         warm_up: unsafe extern "C" fn(*mut TokenInstance, Text) -> Status,
         submit: Submit,
-        step: unsafe extern "C" fn(*mut TokenInstance, *mut TokenEvent, u32, *mut u32, Text) -> Status,
+        step: unsafe extern "C" fn(
+            *mut TokenInstance,
+            *mut TokenEvent,
+            u32,
+            *mut u32,
+            Text,
+        ) -> Status,
         cancel: unsafe extern "C" fn(*mut TokenInstance, u64),
     }
     {}

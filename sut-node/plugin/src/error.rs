@@ -37,7 +37,7 @@ pub enum PluginError {
     Missing { path: PathBuf, function: &'static str },
     /// The plug-in does not support language models.
     #[error(
-        "the plug-in {0} does not support language models: its `tokens` is null, or its ABI is 1; use another plug-in, or a serving engine \
+        "the plug-in {0} does not support language models: its `tokens` is null; use another plug-in, or a serving engine \
          (docs/ENGINES.md)"
     )]
     NoTokens(String),

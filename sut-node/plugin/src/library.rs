@@ -103,17 +103,11 @@ impl Plugin {
                 (self.0.devices)(found.as_mut_ptr(), room, &mut count, error)
             })?;
         }
-        // Before version 3, 1 was the only flag, and any other number meant unusable.
-        let flags = |device: &abi::Device| match device.usable {
-            abi::USABLE => abi::USABLE,
-            _ if self.0.abi < 3 => 0,
-            flags => flags,
-        };
         let info = |device: &abi::Device| DeviceInfo {
             name: read_text(&device.name),
             description: read_text(&device.description),
-            usable: flags(device) & abi::USABLE != 0,
-            new_sizes_stall: flags(device) & abi::NEW_SIZES_STALL != 0,
+            usable: device.usable & abi::USABLE != 0,
+            new_sizes_stall: device.usable & abi::NEW_SIZES_STALL != 0,
         };
         Ok(found.iter().take(count as usize).map(info).collect())
     }

@@ -3,7 +3,6 @@
 
 use std::{
     ffi::{CStr, c_char},
-    mem::{MaybeUninit, offset_of},
     path::Path,
     ptr::{self, NonNull},
     sync::{
@@ -29,7 +28,6 @@ pub(crate) struct Table {
     tokens: Option<TokenFunctions>,
     /// Waits for a batch of tensors, if the plug-in supports it.
     pub(crate) wait: Option<abi::Wait>,
-    pub(crate) abi: u32,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
     /// Reason why a device of the plug-in is lost. After a loss, no memory is released, because
@@ -53,32 +51,19 @@ impl Table {
         let head = unsafe { table.cast::<u32>().as_ref() };
         let none = || PluginError::Missing { path: path.into(), function: abi::ENTRY };
         let theirs = *head.ok_or_else(none)?;
-        if !(abi::OLDEST_ABI..=abi::ABI).contains(&theirs) {
+        if theirs != abi::ABI {
             return Err(PluginError::Abi { path: path.into(), theirs });
         }
-        // SAFETY: with these ABIs, the table starts with its own size and the size of a tensor.
+        // SAFETY: with this ABI, the table starts with its own size and the size of a tensor.
         let [_, size, tensor_size] = unsafe { *table.cast::<[u32; 3]>() };
-        let whole = match theirs {
-            1 => offset_of!(abi::Engine, wait),
-            _ => size_of::<abi::Engine>(),
-        };
-        PluginError::compare_size(path, "table", size, whole)?;
+        PluginError::compare_size(path, "table", size, size_of::<abi::Engine>())?;
         PluginError::compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
-        // Pointers that a shorter table of an older version lacks stay null.
-        let mut own = MaybeUninit::<abi::Engine>::zeroed();
-        // SAFETY: the table has `whole` bytes. Null is a value of each pointer and function.
-        let table = unsafe {
-            ptr::copy_nonoverlapping(table.cast::<u8>(), own.as_mut_ptr().cast(), whole);
-            own.assume_init_ref()
-        };
+        // SAFETY: the table has this size.
+        let table = unsafe { &*table };
         // SAFETY: the header requires strings that end with zero; they live as long as the table.
         let (name, version) = unsafe { (string(table.name), string(table.version)) };
-        let tokens = match theirs {
-            // SAFETY: from version 2 on the pointer is null or the header's, and lives as long as
-            // the table.
-            2.. => unsafe { token_functions(path, table.tokens) }?,
-            _ => None,
-        };
+        // SAFETY: the pointer is null or the header's, and lives as long as the table.
+        let tokens = unsafe { token_functions(path, table.tokens) }?;
         let missing = |function| PluginError::Missing { path: path.into(), function };
         let devices = table.devices.ok_or_else(|| missing("devices"))?;
         let tensors = match (table.load, tokens) {
@@ -92,7 +77,6 @@ impl Table {
             tensors,
             tokens,
             wait: table.wait,
-            abi: theirs,
             alone: Mutex::new(()),
             lost: OnceLock::new(),
         })
@@ -116,8 +100,6 @@ impl Table {
             return Err(PluginError::DeviceLost(why.into()));
         }
         call(function).map_err(|error| match error {
-            // Version 1 of the ABI had no status for a lost device.
-            PluginError::DeviceLost(why) if self.abi == 1 => PluginError::Failed(why),
             PluginError::DeviceLost(why) => {
                 IS_DEVICE_LOST.store(true, Ordering::Relaxed);
                 // The first reason stays.

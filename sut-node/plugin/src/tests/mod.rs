@@ -5,7 +5,7 @@ mod fake;
 mod fake_tokens;
 mod tokens;
 
-use std::{mem::offset_of, path::Path, ptr};
+use std::{path::Path, ptr};
 
 use fake::{FAULT, Fault, GATE, IN_FLIGHT, TABLE, calls};
 use netdiv_contract::layout::{DataType, TensorSpec};
@@ -58,7 +58,7 @@ fn batch(instance: &PluginInstance) -> Batch {
 
 #[test]
 fn another_abi_is_refused_and_the_older_side_is_named() {
-    for (theirs, older) in [(0, "rebuild the plug-in"), (4, "rebuild the node")] {
+    for (theirs, older) in [(2, "rebuild the plug-in"), (4, "rebuild the node")] {
         // With another version, only the first number is read.
         let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
         let error = error.to_string();
@@ -67,33 +67,11 @@ fn another_abi_is_refused_and_the_older_side_is_named() {
     }
 }
 
-/// In a table of version 1, bytes at the position of `tokens` are not read.
-#[test]
-fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
-    let tokens = ptr::dangling();
-    // Bytes after `tokens` are not read either.
-    let size = offset_of!(Engine, wait) as u32;
-    let plugin = plugin(Engine { abi: 1, size, tokens, ..fake::table() }).unwrap();
-    let instance = plugin.load(settings()).unwrap().open().unwrap();
-    assert!(instance.waiter().is_none());
-    // A status that version 1 did not have is an ordinary failure.
-    FAULT.set(Fault::Fails(abi::DEVICE_LOST, "7\0"));
-    let failed = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
-    assert!(
-        matches!(failed, PluginError::Failed(_)) && instance.loss_reason().is_none(),
-        "{failed}"
-    );
-    FAULT.set(Fault::None);
-    let error = plugin.load_tokens(tokens::settings()).unwrap_err().to_string();
-    assert!(error.starts_with("the plug-in fake does not support language models"), "{error}");
-}
-
 #[test]
 fn another_size_is_refused() {
     let table = fake::table();
     for (table, what) in [
         (Engine { size: table.size - 8, ..table }, "table"),
-        (Engine { abi: 1, ..table }, "table"),
         (Engine { tensor_size: table.tensor_size + 8, ..table }, "netdiv_tensor"),
     ] {
         let error = plugin(table).unwrap_err();
@@ -148,9 +126,6 @@ fn devices_are_as_many_as_there_is_room_for_and_their_names_end() {
     assert_eq!(devices.iter().map(usable).collect::<Vec<_>>()[..4], [false, true, false, true]);
     let stalling: Vec<_> = devices.iter().map(|device| device.new_sizes_stall).collect();
     assert_eq!(stalling[..4], [false, false, true, true]);
-    let old = plugin(Engine { abi: 2, ..fake::table() }).unwrap().devices().unwrap();
-    let flags: Vec<_> = old.iter().map(|it| (it.usable, it.new_sizes_stall)).collect();
-    assert_eq!(flags[..4], [(false, false), (true, false), (false, false), (false, false)]);
 }
 
 #[test]
