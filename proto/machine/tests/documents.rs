@@ -8,7 +8,7 @@ mod generated;
 use std::{fs, path::Path};
 
 use generated::assert_current;
-use netdiv_machine::doctor::{Id, Report, table};
+use netdiv_machine::doctor::{Report, table};
 
 const COMMAND: &str =
     "NETDIV_WRITE_DOCTOR=1 cargo test --release -p netdiv-machine --test documents";
@@ -30,17 +30,4 @@ fn the_checked_in_schema_is_that_of_the_report() {
     }
     let checked_in = fs::read_to_string(path).expect("a schema");
     assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to renew it");
-}
-
-#[test]
-fn every_finding_has_a_word_of_its_own() {
-    let mut words: Vec<_> = Id::all().map(Id::word).collect();
-    let count = words.len();
-    words.sort_unstable();
-    words.dedup();
-    assert_eq!(words.len(), count);
-    for id in Id::all() {
-        assert!(id.word().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", id.word());
-        assert_eq!(serde_json::to_value(id).expect("a word"), id.word());
-    }
 }

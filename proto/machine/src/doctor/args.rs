@@ -22,21 +22,14 @@ pub struct ReportArgs {
 }
 
 /// Failure to write the report.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {error}", .path.display())]
 pub struct ReportWriteError {
     /// Path of the file.
     pub path: PathBuf,
     /// Error that the system reported.
     pub error: io::Error,
 }
-
-impl std::fmt::Display for ReportWriteError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot write {}: {}", self.path.display(), self.error)
-    }
-}
-
-impl std::error::Error for ReportWriteError {}
 
 impl ReportArgs {
     /// Writes the JSON file, if one is requested. Returns the text to print, which is `text` or

@@ -64,7 +64,6 @@ pub struct FindingDescription {
 #[serde(deny_unknown_fields)]
 struct Data {
     finding: BTreeMap<String, FindingDescription>,
-    phrase: BTreeMap<String, String>,
     unknown: BTreeMap<String, String>,
 }
 
@@ -80,11 +79,6 @@ pub(crate) type Fact = (&'static str, String);
 /// Returns the description of the finding that has this name in `findings.toml`.
 pub(crate) fn about(word: &str) -> &'static FindingDescription {
     DATA.finding.get(word).unwrap_or(&NOTHING)
-}
-
-/// Returns the phrase that has this name in `findings.toml`, with its placeholders replaced.
-pub(crate) fn phrase(word: &str, facts: &[Fact]) -> String {
-    fill(DATA.phrase.get(word).map_or(word, String::as_str), facts)
 }
 
 /// Returns the text that reports an unreadable fact. `word` is its name in `findings.toml`; `facts`

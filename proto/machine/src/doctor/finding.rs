@@ -5,9 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use strum::IntoEnumIterator as _;
 
-use crate::doctor::data::{
-    Fact, FindingDescription, Remedy, Severity, about, fill, markdown, phrase,
-};
+use crate::doctor::data::{Fact, FindingDescription, Remedy, Severity, about, fill, markdown};
 
 /// Name of a finding, which `findings.toml` describes. The JSON report contains it in lower case
 /// with hyphens.
@@ -135,7 +133,7 @@ impl Draft {
 
     /// Creates a finding about the whole machine.
     pub(crate) fn of_machine(id: Id) -> Self {
-        Self::of(id, phrase("machine", &[]))
+        Self::of(id, "this machine")
     }
 
     /// Adds a fact: `value` replaces the placeholder `name` in the texts.
@@ -155,6 +153,11 @@ impl Draft {
         self.severity = Some(severity);
         self
     }
+}
+
+/// Returns the subject of findings about a node.
+pub(crate) fn subject(address: &str, name: &str) -> String {
+    format!("node {} at {}", sanitise(name), sanitise(address))
 }
 
 impl From<Draft> for Finding {

@@ -18,7 +18,8 @@ pub struct SupplyError {
     why: String,
 }
 
-/// Fields that must be measured: identity, routes and settings of a machine.
+/// Fields that must be measured: identity, routes and settings of a machine. An operator can state all
+/// others.
 const MEASURED: [&str; 9] = [
     "host_name",
     "machine_id",
@@ -29,29 +30,6 @@ const MEASURED: [&str; 9] = [
     "settings",
     "settings_sha256",
     "supplied",
-];
-
-/// Fields that an operator can state: all that need not be measured.
-const STATED: [&str; 19] = [
-    "accelerator_count",
-    "accelerators",
-    "bios_version",
-    "board_serial",
-    "container_image",
-    "cpu_caches",
-    "cpu_cores_per_socket",
-    "cpu_max_mhz",
-    "cpu_model",
-    "cpu_sockets",
-    "cpu_threads",
-    "framework",
-    "interfaces",
-    "kernel",
-    "memory_bytes",
-    "memory_ecc",
-    "operating_system",
-    "product",
-    "program",
 ];
 
 /// Fields that an operator states about a machine.
@@ -86,14 +64,8 @@ impl Statement {
 fn read(path: &Path) -> Result<Table, String> {
     let text = netdiv_node_common::resources::files::read_toml(path).map_err(|e| e.to_string())?;
     let mut stated: Table = toml::from_str(&text).map_err(|e| e.to_string())?;
-    let wrong = stated.keys().filter(|key| !STATED.contains(&key.as_str())).map(|key| {
-        if MEASURED.contains(&key.as_str()) {
-            format!("`{key}` is measured and cannot be stated")
-        } else {
-            format!("unknown field `{key}`; the fields are `{}`", STATED.join("`, `"))
-        }
-    });
-    fail_if_any(wrong.collect())?;
+    let measured = stated.keys().filter(|key| MEASURED.contains(&key.as_str()));
+    fail_if_any(measured.map(|key| format!("`{key}` is measured and cannot be stated")).collect())?;
     let machine: Machine = toml::from_str(&text).map_err(|e| e.to_string())?;
     let mut names = machine.interfaces.iter().map(|i| &i.name);
     let mut wrong = Vec::new();

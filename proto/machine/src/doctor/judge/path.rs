@@ -4,9 +4,8 @@ use netdiv_node_common::sanitise::{sanitise, shell_word};
 
 use crate::{
     doctor::{
-        data::phrase,
         facts::{Facts, Peer, PeerFacts, interface, mtu, speed},
-        finding::{Draft, Id},
+        finding::{Draft, Id, subject},
         needs::Needs,
         report::{AskedNode, Report},
     },
@@ -53,10 +52,6 @@ pub(super) fn judge_paths(facts: &Facts, peers: &[Peer], report: &mut Report) {
             _ => report.unknown("ends", &[("node", about)]),
         }
     }
-}
-
-fn subject(address: &str, name: &str) -> String {
-    phrase("node", &[("name", sanitise(name)), ("address", sanitise(address))])
 }
 
 fn is_here(facts: &Facts, node: &PeerFacts) -> bool {

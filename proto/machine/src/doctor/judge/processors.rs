@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     doctor::{
-        data::{Severity, phrase},
+        data::Severity,
         facts::{Facts, numa_node},
         finding::{Draft, Id},
         needs::Needs,
@@ -39,10 +39,7 @@ fn governor(facts: &Facts, needs: &Needs, report: &mut Report) {
     if slow.is_empty() {
         return;
     }
-    let share = |(governor, count): (&&str, &usize)| {
-        phrase("share", &[("governor", (*governor).to_owned()), ("count", count.to_string())])
-    };
-    let each: Vec<_> = slow.iter().map(share).collect();
+    let each: Vec<_> = slow.iter().map(|(governor, count)| format!("{governor}={count}")).collect();
     report.add(Draft::of_machine(Id::Governor).fact("governors", each.join(", ")));
 }
 
@@ -115,7 +112,5 @@ fn accelerators(numa: &Numa, link: &str, near: u32, report: &mut Report) {
 }
 
 fn distance(numa: &Numa, from: u32, to: u32) -> String {
-    let distance = numa.distance(from, to);
-    let words = |distance: u32| phrase("distance", &[("distance", distance.to_string())]);
-    distance.map(words).unwrap_or_default()
+    numa.distance(from, to).map_or("unknown".into(), |distance| distance.to_string())
 }
