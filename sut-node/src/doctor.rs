@@ -12,6 +12,7 @@ use netdiv_transport::{Connections, quic};
 
 use crate::{
     engine::list::EngineConfig,
+    sample::streams::MAX_STREAMS,
     settings::{config::Config, network::Network},
 };
 
@@ -19,9 +20,7 @@ use crate::{
 /// of several machines can still be put in order.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(100);
 
-/// Maximum number of streams that all clients together open (docs/RELIABILITY.md).
-const STREAMS: u64 = 256;
-/// Maximum size of the incomplete message on each of these streams, in bytes.
+/// Maximum size of the incomplete message on a stream, in bytes.
 const BEGINNING_BYTES: u64 = 1 << 20;
 
 /// Examines this machine. Returns the findings that concern a node with these settings.
@@ -68,7 +67,7 @@ fn memory(config: &Config) -> MemoryNeeded {
     let in_flight = u64::from(config.node.max_in_flight_bytes);
     let window = limits::connection_window_bytes(config.network.receive_window_bytes);
     let each = u64::from(window).min(in_flight);
-    let least = in_flight.saturating_mul(2).saturating_add(STREAMS * BEGINNING_BYTES);
+    let least = in_flight.saturating_mul(2).saturating_add(MAX_STREAMS as u64 * BEGINNING_BYTES);
     let windows = each.saturating_mul(config.network.max_connections as u64);
     MemoryNeeded { least, all: least.saturating_add(windows) }
 }

@@ -9,13 +9,14 @@ use std::{
 use anyhow::Context as _;
 use netdiv_machine::evidence::{Machine, SupplyError, System};
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use tokio::{task::spawn_blocking, time::timeout};
 use tracing::error;
 
 use crate::{
     engine::{list::EngineConfig, plugin::settings::PluginConfig},
     model::identity::Model,
-    settings::{config::Config, published::PublishedText},
+    settings::{config::Config, published::published_text},
 };
 
 /// Lifetime of a reading: the machine is read at most once per second, however many clients ask.
@@ -47,8 +48,9 @@ impl Evidence {
         {
             plugin.batch_sizes.clone_from(sizes);
         }
-        let PublishedText { text, sha256 } = PublishedText::new(&config, model.found.as_ref())
+        let text = published_text(&config, model.found.as_ref())
             .context("the settings cannot be written as TOML")?;
+        let sha256 = hex::encode(Sha256::digest(&text));
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
         let engines = config.engine.settings().serving_engines();

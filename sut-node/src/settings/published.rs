@@ -9,16 +9,8 @@
 
 use netdiv_node_common::words::EngineFacts;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::settings::config::Config;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PublishedText {
-    pub(crate) text: String,
-    /// SHA-256 of the text, in hex.
-    pub(crate) sha256: String,
-}
 
 #[derive(Serialize)]
 struct PublishedSettings<'a> {
@@ -27,16 +19,12 @@ struct PublishedSettings<'a> {
     found: Option<&'a EngineFacts>,
 }
 
-impl PublishedText {
-    /// Serializes the settings, and the facts that the engine found when it was loaded.
-    pub(crate) fn new(
-        config: &Config,
-        found: Option<&EngineFacts>,
-    ) -> Result<Self, toml::ser::Error> {
-        let text = toml::to_string(&PublishedSettings { config, found })?;
-        let sha256 = hex::encode(Sha256::digest(&text));
-        Ok(Self { text, sha256 })
-    }
+/// Serializes the settings, and the facts that the engine found when it was loaded.
+pub(crate) fn published_text(
+    config: &Config,
+    found: Option<&EngineFacts>,
+) -> Result<String, toml::ser::Error> {
+    toml::to_string(&PublishedSettings { config, found })
 }
 
 #[cfg(test)]
