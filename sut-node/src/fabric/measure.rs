@@ -13,7 +13,7 @@ use netdiv_contract::{
     PROTOCOL_VERSION, is_name,
     limits::{self, MAX_PAYLOAD_BYTES},
     probe::{self, StreamCounts},
-    v1::{DescribeRequest, DescribeResponse, MeasureRequest, MeasureResponse},
+    v1::{DescribeRequest, MeasureRequest, MeasureResponse},
 };
 use netdiv_node_common::{
     resources::processor::{busiest, threads},
@@ -210,8 +210,7 @@ async fn open_all(
         opening.spawn(async move {
             let connection = open(&asked.peer, &options).await?;
             // The other node reserves a connection's permit only after a call.
-            let peer = describe(&connection, &asked).await?;
-            Ok::<_, Status>((peer.node_name, connection))
+            Ok::<_, Status>((name_of(&connection, &asked).await?, connection))
         });
     }
     let (mut name, mut connections) = (String::new(), Vec::new());
@@ -249,11 +248,8 @@ async fn open(peer: &str, options: &Options) -> Result<Connection, Status> {
     })
 }
 
-/// Asks the other node for its description. Fails if the node does not accept the messages.
-async fn describe(
-    connection: &Connection,
-    asked: &MeasureRequest,
-) -> Result<DescribeResponse, Status> {
+/// Asks the other node for its name. The LoadGen node has checked that the node accepts the messages.
+async fn name_of(connection: &Connection, asked: &MeasureRequest) -> Result<String, Status> {
     let request =
         DescribeRequest { protocol_version: PROTOCOL_VERSION, ..DescribeRequest::default() };
     let peer = connection.describe(request).await.map_err(|status| {
@@ -270,32 +266,7 @@ async fn describe(
         let text = format!("{}: the peer there does not report a valid node name", asked.peer);
         return Err(Status::failed_precondition(text));
     }
-    let refused = |why: String| {
-        Err(Status::failed_precondition(format!(
-            "{} at {}: {why}",
-            sanitise(&peer.node_name),
-            asked.peer
-        )))
-    };
-    if peer.protocol_version != PROTOCOL_VERSION {
-        let version = peer.protocol_version;
-        return refused(format!(
-            "it speaks version {version} of the protocol, not {PROTOCOL_VERSION}"
-        ));
-    }
-    if peer.engine != "none" {
-        return refused(format!(
-            "it runs the engine {}; start it with --engine none",
-            sanitise(&peer.engine)
-        ));
-    }
-    if peer.max_payload_bytes < asked.message_bytes {
-        let most = peer.max_payload_bytes;
-        return refused(format!(
-            "it accepts at most {most} bytes; raise --max-payload-bytes there"
-        ));
-    }
-    Ok(peer)
+    Ok(peer.node_name)
 }
 
 fn refusal(peer: &str, status: &Status) -> String {

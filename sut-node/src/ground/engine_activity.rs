@@ -16,15 +16,14 @@ use crate::ground::condition::Condition;
 /// broken device fails every batch; a few bad samples fail fewer batches.
 const MAX_FAILURES: u32 = 8;
 
-/// Reason why the process that computes for an engine has ended; set once it has.
+/// Reason why the device of an engine, or the process that computes for it, is lost; set once it is.
 pub(crate) type Loss = Arc<OnceLock<String>>;
 
 /// Activity of an engine, as its thread or task records it.
 #[derive(Debug, Default)]
 pub(crate) struct EngineActivity {
     work: Mutex<ActivityState>,
-    /// Loss of the engine's process; `None` if the engine has none.
-    process: Option<Loss>,
+    lost: Loss,
     /// Runtime of the engine's task, if the runtime has its own thread. This thread may stall while
     /// no batch is recorded that would be the cause.
     runtime: Option<Handle>,
@@ -38,8 +37,6 @@ struct ActivityState {
     since: Option<Instant>,
     /// Failed batches since the last success.
     failures: u32,
-    /// Reason why the engine's device is lost; `None` if it is not.
-    lost: Option<String>,
     /// Time of the request for a sign of life that the thread has not answered.
     asked: Option<Instant>,
 }
@@ -48,12 +45,7 @@ impl EngineActivity {
     /// Creates the record of an engine. `runtime` runs its task, unless that task shares the
     /// runtime of the streams. `process` reports the loss of its process, if it has one.
     pub(crate) fn new(runtime: Option<Handle>, process: Option<Loss>) -> Self {
-        Self { work: Mutex::default(), runtime, process }
-    }
-
-    fn loss_reason(&self) -> Option<String> {
-        let of_process = self.process.as_ref().and_then(|process| process.get());
-        of_process.cloned().or_else(|| self.work.lock().lost.clone())
+        Self { work: Mutex::default(), lost: process.unwrap_or_default(), runtime }
     }
 
     /// Asks the engine's own thread for a sign of life. Does nothing if there is no such thread, or
@@ -86,15 +78,15 @@ impl EngineActivity {
         work.failures = if failed { work.failures.saturating_add(1) } else { 0 };
     }
 
-    /// Records that the engine's device is lost to this process.
+    /// Records that the engine's device is lost to this process. The first reason stays.
     pub(crate) fn lost(&self, why: String) {
-        self.work.lock().lost = Some(why);
+        let _ = self.lost.set(why);
     }
 }
 
 /// Returns the reason why the device of an engine is lost; `None` if no device is lost.
 pub(crate) fn loss_reason(engines: &[Arc<EngineActivity>]) -> Option<String> {
-    engines.iter().find_map(|engine| engine.loss_reason())
+    engines.iter().find_map(|engine| engine.lost.get().cloned())
 }
 
 /// Derives the node's condition from its engines. It is lost if an engine's device is lost. It is

@@ -114,24 +114,27 @@ pub(crate) async fn run(
     );
     let status = format!("node {} is ready", config.name);
     tell_systemd(&[NotifyState::Ready, NotifyState::Status(&status)]);
-    let outcome: Result<(), NodeError> = match &ready_file {
-        Err(_) => Ok(()),
+    let ended = match &ready_file {
+        Err(_) => Some(Ok(())),
         Ok(_) => tokio::select! {
             // The signal first: a node that has accepted a connection must react to a signal.
             biased;
             signal = &mut shutdown => {
                 info!(signal, owed = streams.owed(), "asked to end");
-                tell_systemd(&ENDING);
                 condition.send_replace(Condition::Ending(signal));
-                drain(served, close, &streams, config.node.drain_timeout).await.map_err(NodeError::from)
+                None
             }
-            () = Condition::lost(&mut watched) => {
-                tell_systemd(&ENDING);
-                // Samples in flight are answered with errors.
-                drain(served, close, &streams, config.node.drain_timeout).await.map_err(NodeError::from)
-            }
-            outcome = &mut served => outcome.map_err(NodeError::from),
+            // Samples in flight are answered with errors.
+            () = Condition::lost(&mut watched) => None,
+            outcome = &mut served => Some(outcome),
         },
+    };
+    let outcome = match ended {
+        Some(outcome) => outcome,
+        None => {
+            tell_systemd(&ENDING);
+            drain(served, close, &streams, config.node.drain_timeout).await
+        }
     };
     queue.close();
     tokio::task::spawn_blocking(move || engines.wait()).await?;
@@ -139,7 +142,7 @@ pub(crate) async fn run(
     drop(ready_file?);
     // The device may be lost in the last batch of a drain.
     let lost = loss_reason(&pulses).map(NodeError::DeviceLost);
-    outcome.and(lost.map_or(Ok(()), Err))
+    outcome.map_err(NodeError::from).and(lost.map_or(Ok(()), Err))
 }
 
 /// Serves the sockets until `closing` turns true.
