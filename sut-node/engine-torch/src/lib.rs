@@ -26,11 +26,7 @@ mod stream;
 mod tensors;
 mod tokens;
 
-use std::{
-    cell::UnsafeCell,
-    ffi::{CStr, c_void},
-    slice,
-};
+use std::{cell::UnsafeCell, ffi::c_void, slice, sync::LazyLock};
 
 use netdiv_plugin::abi::{self, Status, Text};
 
@@ -42,26 +38,21 @@ use crate::{
 struct Table(abi::Engine);
 
 // SAFETY: the table is constant, and so are the objects that it points at.
+unsafe impl Send for Table {}
+// SAFETY: as above.
 unsafe impl Sync for Table {}
 
-/// Table with the version of libtorch that tch supports.
-static TABLE: Table = table(c"libtorch 2.11");
-
-/// Tables for libtorch with switches on (`shim.rs`). Switches change the rounding, so the
-/// version that the node reports has to name them.
-static TABLE_WITH_FUSER: Table = table(c"libtorch 2.11 with its fuser");
-static TABLE_WITH_ATTENTION: Table = table(c"libtorch 2.11 with cuDNN's attention");
-static TABLE_WITH_BOTH: Table = table(c"libtorch 2.11 with its fuser and cuDNN's attention");
-
-/// An instance, at the address that the node holds.
-struct InstanceHandle<'a> {
-    /// Part that only one thread at a time uses.
-    instance: UnsafeCell<TensorInstance<'a>>,
-    /// Part that another thread may use at the same time; `None` if there is nothing to wait for.
-    waiting: Option<BatchWaiter>,
-}
-
-const fn table(version: &'static CStr) -> Table {
+/// Table of the plug-in. Its version names the switches that are on (`shim.rs`), because they
+/// change the rounding.
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // Invalid values are refused when a model is loaded.
+    let is_on = |switch: Result<bool, _>| switch.unwrap_or(false);
+    let version = match (is_on(shim::uses_fuser()), is_on(shim::uses_cudnn_attention())) {
+        (false, false) => c"libtorch 2.11",
+        (true, false) => c"libtorch 2.11 with its fuser",
+        (false, true) => c"libtorch 2.11 with cuDNN's attention",
+        (true, true) => c"libtorch 2.11 with its fuser and cuDNN's attention",
+    };
     Table(abi::Engine {
         abi: abi::ABI,
         size: size_of::<abi::Engine>() as u32,
@@ -83,21 +74,21 @@ const fn table(version: &'static CStr) -> Table {
         tokens: &raw const tokens::TABLE,
         wait: Some(wait),
     })
+});
+
+/// An instance, at the address that the node holds.
+struct InstanceHandle<'a> {
+    /// Part that only one thread at a time uses.
+    instance: UnsafeCell<TensorInstance<'a>>,
+    /// Part that another thread may use at the same time; `None` if there is nothing to wait for.
+    waiting: Option<BatchWaiter>,
 }
 
 /// Returns the plug-in's table of functions.
 #[allow(unsafe_code, reason = "the name is the ABI's")]
 #[unsafe(no_mangle)]
 pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
-    // Invalid values are refused when a model is loaded.
-    let is_on = |switch: Result<bool, _>| switch.unwrap_or(false);
-    let table = match (is_on(shim::uses_fuser()), is_on(shim::uses_cudnn_attention())) {
-        (false, false) => &TABLE,
-        (true, false) => &TABLE_WITH_FUSER,
-        (false, true) => &TABLE_WITH_ATTENTION,
-        (true, true) => &TABLE_WITH_BOTH,
-    };
-    &table.0
+    &TABLE.0
 }
 
 unsafe extern "C" fn devices(
@@ -266,6 +257,8 @@ unsafe extern "C" fn wait(instance: *mut abi::Instance, slot: u32, error: Text) 
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CStr;
+
     use super::*;
 
     #[test]

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use crate::evidence::{Condition, Interface, Machine, System};
+use crate::evidence::{Condition, Interface, MAX_NESTING, Machine, System};
 
 /// Maximum plausible speed of an interface, in Mb/s. A driver that reports more is wrong.
 const MAX_SPEED: u64 = 10_000_000;
 
 /// Plausible MTUs of an interface, in bytes (RFC 791, and the longest IP packet).
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_536;
-
-/// Maximum nesting depth of interfaces, such as a VLAN on a bridge on a bond.
-const MAX_NESTING: usize = 4;
 
 /// Description and condition of a machine, which the doctor judges.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,7 @@ pub(crate) const NET: &str = "sys/class/net";
 
 /// Maximum nesting depth of interfaces, such as a VLAN on a bridge on a bond. A deeper tree is a
 /// loop.
-const MAX_NESTING: usize = 4;
+pub(crate) const MAX_NESTING: usize = 4;
 
 /// Values of `/sys/class/net/IF/type` (`ARPHRD_*` of Linux's `if_arp.h`).
 const ETHERNET: &str = "1";

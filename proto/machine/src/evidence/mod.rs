@@ -26,6 +26,7 @@ pub use condition::{
     Clock, Condition, LinkState, Numa, NumaNode, Offload, OpenFiles, Processors, Quota,
     SocketLimits, Space, Synchronisation,
 };
+pub(crate) use interfaces::MAX_NESTING;
 pub use netdiv_contract::v1::{Accelerator, Interface, Machine, Route, ServingEngine};
 pub use route::{route, serving_engine};
 pub use supply::{Statement, SupplyError};

@@ -26,28 +26,26 @@ pub(super) fn judge(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut R
             (Id::UdpReceiveBuffer, "net.core.rmem_max", limits.receive_max),
             (Id::UdpSendBuffer, "net.core.wmem_max", limits.send_max),
         ] {
-            match most {
-                None => report.unknown("key", &[("key", key.to_owned())]),
-                Some(most) if most < wanted => {
-                    let draft = Draft::of_machine(id).fact("key", key).fact("limit", most);
-                    report.add(draft.fact("wanted", wanted));
-                }
-                Some(_) => {}
-            }
+            judge_limit(Draft::of_machine(id), key, most, wanted, report);
         }
     }
     if let Some(window) = needs.tcp_window_bytes {
         tcp(facts, window, peers, report);
     }
-    match limits.waiting_max {
-        None if needs.connections > 0 => {
-            report.unknown("key", &[("key", WAITING.to_owned())]);
+    if needs.connections > 0 {
+        let draft = Draft::of_machine(Id::WaitingConnections);
+        judge_limit(draft, WAITING, limits.waiting_max, needs.connections, report);
+    }
+}
+
+/// Adds the finding `draft` if the kernel's setting `key` is less than wanted.
+fn judge_limit(draft: Draft, key: &str, limit: Option<u64>, wanted: u64, report: &mut Report) {
+    match limit {
+        None => report.unknown("key", &[("key", key.to_owned())]),
+        Some(limit) if limit < wanted => {
+            report.add(draft.fact("key", key).fact("limit", limit).fact("wanted", wanted));
         }
-        Some(most) if most < needs.connections => {
-            let draft = Draft::of_machine(Id::WaitingConnections).fact("limit", most);
-            report.add(draft.fact("wanted", needs.connections));
-        }
-        _ => {}
+        Some(_) => {}
     }
 }
 
@@ -66,15 +64,8 @@ fn tcp(facts: &Facts, window: u64, peers: &[Peer], report: &mut Report) {
         (Id::TcpReceiveBuffer, "net.ipv4.tcp_rmem", limits.tcp_receive_max),
         (Id::TcpSendBuffer, "net.ipv4.tcp_wmem", limits.tcp_send_max),
     ] {
-        match most {
-            None => report.unknown("key", &[("key", key.to_owned())]),
-            Some(most) if most < wanted => {
-                let ms = format!("{:.2}", round_trip.as_secs_f64() * 1e3);
-                let draft = Draft::of_machine(id).fact("key", key).fact("limit", most);
-                let draft = draft.fact("link", name).fact("mbit", mbit).fact("ms", ms);
-                report.add(draft.fact("wanted", wanted));
-            }
-            Some(_) => {}
-        }
+        let ms = format!("{:.2}", round_trip.as_secs_f64() * 1e3);
+        let draft = Draft::of_machine(id).fact("link", name).fact("mbit", mbit).fact("ms", ms);
+        judge_limit(draft, key, most, wanted, report);
     }
 }
