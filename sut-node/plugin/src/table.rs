@@ -149,8 +149,8 @@ unsafe fn string(chars: *const c_char) -> String {
     unsafe { CStr::from_ptr(chars) }.to_string_lossy().into_owned()
 }
 
-/// Returns the functions of a table for language models; `None` if the table is null. `path` names the
-/// plug-in in errors.
+/// Returns the functions of a table for language models; `None` if the table is null. `path` names
+/// the plug-in in errors.
 ///
 /// # Safety
 ///

@@ -248,7 +248,7 @@ async fn open(peer: &str, options: &Options) -> Result<Connection, Status> {
     })
 }
 
-/// Asks the other node for its name. The LoadGen node has checked that the node accepts the messages.
+/// Asks the other node for its name. The LoadGen node has checked that it accepts the messages.
 async fn name_of(connection: &Connection, asked: &MeasureRequest) -> Result<String, Status> {
     let request =
         DescribeRequest { protocol_version: PROTOCOL_VERSION, ..DescribeRequest::default() };

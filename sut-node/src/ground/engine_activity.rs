@@ -16,7 +16,8 @@ use crate::ground::condition::Condition;
 /// broken device fails every batch; a few bad samples fail fewer batches.
 const MAX_FAILURES: u32 = 8;
 
-/// Reason why the device of an engine, or the process that computes for it, is lost; set once it is.
+/// Reason why the device of an engine, or the process that computes for it, is lost; set once it
+/// is.
 pub(crate) type Loss = Arc<OnceLock<String>>;
 
 /// Activity of an engine, as its thread or task records it.

@@ -18,8 +18,8 @@ pub struct SupplyError {
     why: String,
 }
 
-/// Fields that must be measured: identity, routes and settings of a machine. An operator can state all
-/// others.
+/// Fields that must be measured: identity, routes and settings of a machine. An operator can state
+/// all others.
 const MEASURED: [&str; 9] = [
     "host_name",
     "machine_id",
