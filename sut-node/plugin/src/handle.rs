@@ -22,15 +22,8 @@ pub(crate) struct ModelHandle {
     pub(crate) functions: Functions,
     pub(crate) model: NonNull<abi::Model>,
     /// Strings and specs, which the plug-in may read until the model is unloaded.
-    pub(crate) _specs: Specs,
-}
-
-/// Strings and specs, at the addresses that the plug-in received.
-#[derive(Debug)]
-pub(crate) struct Specs {
     pub(crate) _strings: Strings,
-    pub(crate) _inputs: Vec<abi::TensorSpec>,
-    pub(crate) _outputs: Vec<abi::TensorSpec>,
+    pub(crate) _specs: [Vec<abi::TensorSpec>; 2],
 }
 
 // SAFETY: the header lets several threads use a model, one at a time for load and unload, which

@@ -64,7 +64,11 @@ impl Plugin {
         let library = load(path, RTLD_NOW | RTLD_LOCAL)?;
         // SAFETY: the symbol's type is the header's.
         let entry = unsafe { library.get::<Entry>(abi::ENTRY.as_bytes()) };
-        let entry = *entry.map_err(|_| PluginError::NotAPlugin(path.into()))?;
+        let entry = *entry.map_err(|_| {
+            let (path, entry) = (path.display(), abi::ENTRY);
+            let why = format!("{path} is not an engine plug-in: it does not export {entry}");
+            PluginError::Refused(why)
+        })?;
         std::mem::forget(library);
         // SAFETY: the function is the header's, and the library stays loaded.
         unsafe { Self::from_entry(path, entry) }

@@ -7,7 +7,7 @@ use netdiv_contract::layout::TensorSpec;
 use crate::{
     abi::{self, MAX_RANK},
     error::PluginError,
-    handle::{ModelHandle, Specs, Strings},
+    handle::{ModelHandle, Strings},
     instance::PluginInstance,
     table::Table,
 };
@@ -94,8 +94,8 @@ impl PluginModel {
         // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
         let load = |model, error| unsafe { (functions.load)(&asked, model, error) };
         let model = table.create("load", load)?;
-        let specs = Specs { _strings: strings, _inputs: inputs, _outputs: outputs };
-        Ok(Self(Arc::new(ModelHandle { table, functions, model, _specs: specs })))
+        let (_strings, _specs) = (strings, [inputs, outputs]);
+        Ok(Self(Arc::new(ModelHandle { table, functions, model, _strings, _specs })))
     }
 
     /// Opens an instance.

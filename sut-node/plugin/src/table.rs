@@ -49,26 +49,28 @@ impl Table {
         let table = unsafe { entry(abi::ABI) };
         // SAFETY: a table that is not null starts with its ABI, in every version.
         let head = unsafe { table.cast::<u32>().as_ref() };
-        let none = || PluginError::Missing { path: path.into(), function: abi::ENTRY };
-        let theirs = *head.ok_or_else(none)?;
+        let theirs = *head.ok_or_else(|| missing(path, abi::ENTRY))?;
         if theirs != abi::ABI {
-            return Err(PluginError::Abi { path: path.into(), theirs });
+            let (path, ours) = (path.display(), abi::ABI);
+            let older = if theirs < ours { "plug-in" } else { "node" };
+            return Err(PluginError::Refused(format!(
+                "{path} has the plug-in ABI {theirs}, but this node has {ours}; rebuild the {older}"
+            )));
         }
         // SAFETY: with this ABI, the table starts with its own size and the size of a tensor.
         let [_, size, tensor_size] = unsafe { *table.cast::<[u32; 3]>() };
-        PluginError::compare_size(path, "table", size, size_of::<abi::Engine>())?;
-        PluginError::compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
+        compare_size(path, "table", size, size_of::<abi::Engine>())?;
+        compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
         // SAFETY: the table has this size.
         let table = unsafe { &*table };
         // SAFETY: the header requires strings that end with zero; they live as long as the table.
         let (name, version) = unsafe { (string(table.name), string(table.version)) };
         // SAFETY: the pointer is null or the header's, and lives as long as the table.
         let tokens = unsafe { token_functions(path, table.tokens) }?;
-        let missing = |function| PluginError::Missing { path: path.into(), function };
-        let devices = table.devices.ok_or_else(|| missing("devices"))?;
+        let devices = table.devices.ok_or_else(|| missing(path, "devices"))?;
         let tensors = match (table.load, tokens) {
             (None, Some(_)) => None,
-            _ => Some(Functions::of(table).map_err(missing)?),
+            _ => Some(Functions::of(table).map_err(|function| missing(path, function))?),
         };
         Ok(Self {
             name,
@@ -85,12 +87,24 @@ impl Table {
     /// Returns the functions for models that map tensors to tensors; an error if the plug-in has
     /// none.
     pub(crate) fn tensors(&self) -> Result<Functions, PluginError> {
-        self.tensors.ok_or_else(|| PluginError::NoTensors(self.name.clone()))
+        self.tensors.ok_or_else(|| {
+            PluginError::Refused(format!(
+                "the plug-in {} supports only language models; write workload = \"language-model\" and [tokens] into the manifest \
+                 (docs/ENGINES.md)",
+                self.name
+            ))
+        })
     }
 
     /// Returns the functions for language models; an error if the plug-in has none.
     pub(crate) fn tokens(&self) -> Result<TokenFunctions, PluginError> {
-        self.tokens.ok_or_else(|| PluginError::NoTokens(self.name.clone()))
+        self.tokens.ok_or_else(|| {
+            PluginError::Refused(format!(
+                "the plug-in {} does not support language models: its `tokens` is null; use another plug-in, or a serving engine \
+                 (docs/ENGINES.md)",
+                self.name
+            ))
+        })
     }
 
     /// Calls a function of the plug-in, and records if that loses the device. After a loss, returns
@@ -165,12 +179,28 @@ unsafe fn token_functions(
     // SAFETY: the table starts with its own size and the size of an event.
     let [size, event_size] = unsafe { *table.cast::<[u32; 2]>() };
     let (ours, our_event) = (size_of::<abi::TokenEngine>(), size_of::<abi::TokenEvent>());
-    PluginError::compare_size(path, "netdiv_token_engine", size, ours)?;
-    PluginError::compare_size(path, "netdiv_token_event", event_size, our_event)?;
+    compare_size(path, "netdiv_token_engine", size, ours)?;
+    compare_size(path, "netdiv_token_event", event_size, our_event)?;
     // SAFETY: it has this size.
     let functions = TokenFunctions::of(unsafe { &*table });
-    let missing = |function| PluginError::Missing { path: path.into(), function };
-    functions.map(Some).map_err(missing)
+    functions.map(Some).map_err(|function| missing(path, function))
+}
+
+fn missing(path: &Path, function: &str) -> PluginError {
+    let path = path.display();
+    PluginError::Refused(format!("{path}: its `{function}` is null or returns null"))
+}
+
+/// Fails unless the struct `what` has as many bytes in the plug-in (`theirs`) as in this node
+/// (`ours`).
+fn compare_size(path: &Path, what: &str, theirs: u32, ours: usize) -> Result<(), PluginError> {
+    if theirs as usize == ours {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(PluginError::Refused(format!(
+        "{path}: its {what} has {theirs} bytes, but this node's has {ours}; build it with the node's netdiv_engine.h"
+    )))
 }
 
 /// Maximum length of an error text, in bytes. The error texts of libtorch can contain whole

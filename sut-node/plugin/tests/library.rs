@@ -51,13 +51,12 @@ fn opened(source: &str) -> PluginError {
 #[test]
 fn a_table_of_the_header_has_the_right_sizes() {
     let error = opened(TABLE);
-    assert!(matches!(error, PluginError::Missing { function: "devices", .. }), "{error}");
+    assert!(error.to_string().contains("its `devices` is null"), "{error}");
 }
 
 #[test]
 fn a_library_without_the_entry_is_not_a_plugin() {
     let error = opened("int netdiv_engine_plugins = 1;");
-    assert!(matches!(error, PluginError::NotAPlugin(_)), "{error}");
     assert!(error.to_string().contains("does not export netdiv_engine_plugin"), "{error}");
 }
 

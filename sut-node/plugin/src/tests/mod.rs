@@ -75,7 +75,7 @@ fn another_size_is_refused() {
         (Engine { tensor_size: table.tensor_size + 8, ..table }, "netdiv_tensor"),
     ] {
         let error = plugin(table).unwrap_err();
-        assert!(matches!(error, PluginError::Size { what: found, .. } if found == what), "{error}");
+        assert!(error.to_string().contains(&format!("its {what} has")), "{error}");
     }
 }
 
@@ -84,7 +84,7 @@ fn no_table_and_every_missing_function_are_named() {
     TABLE.set(ptr::null());
     // SAFETY: a plug-in may return null.
     let none = unsafe { Plugin::from_entry(Path::new("fake.so"), fake::entry) }.unwrap_err();
-    assert!(matches!(none, PluginError::Missing { function: abi::ENTRY, .. }), "{none}");
+    assert!(none.to_string().contains("its `netdiv_engine_plugin` is null"), "{none}");
     let whole = fake::table();
     for (table, missing) in [
         (Engine { devices: None, ..whole }, "devices"),
@@ -99,11 +99,8 @@ fn no_table_and_every_missing_function_are_named() {
         (Engine { begin: None, ..whole }, "begin"),
         (Engine { finish: None, ..whole }, "finish"),
     ] {
-        let error = plugin(table).unwrap_err();
-        assert!(
-            matches!(error, PluginError::Missing { function, .. } if function == missing),
-            "{missing}: {error}"
-        );
+        let error = plugin(table).unwrap_err().to_string();
+        assert!(error.contains(&format!("its `{missing}` is null")), "{missing}: {error}");
     }
 }
 

@@ -64,7 +64,7 @@ fn a_table_of_another_size_and_missing_functions_are_named() {
         (TokenEngine { event_size: 8, ..whole }, "netdiv_token_event"),
     ] {
         let error = with(table).unwrap_err();
-        assert!(matches!(error, PluginError::Size { what: found, .. } if found == what), "{error}");
+        assert!(error.to_string().contains(&format!("its {what} has")), "{error}");
     }
     for (table, missing) in [
         (TokenEngine { load: None, ..whole }, "tokens.load"),
@@ -94,8 +94,8 @@ fn a_plugin_has_functions_for_tensors_or_for_tokens_or_both() {
     let both = plugin(Engine { tokens, ..fake::table() }).unwrap();
     assert!(both.load(super::settings()).is_ok() && both.load_tokens(settings()).is_ok());
     // A table with some of the functions for tensors lacks the others by mistake.
-    let error = plugin(Engine { tokens, begin: None, ..fake::table() }).unwrap_err();
-    assert!(matches!(error, PluginError::Missing { function: "begin", .. }), "{error}");
+    let error = plugin(Engine { tokens, begin: None, ..fake::table() }).unwrap_err().to_string();
+    assert!(error.contains("its `begin` is null"), "{error}");
 }
 
 #[test]

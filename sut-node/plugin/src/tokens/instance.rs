@@ -155,7 +155,8 @@ impl PluginTokenInstance {
     }
 
     fn breach(&self, why: String) -> PluginError {
-        PluginError::Violation { plugin: self.model.table.name.clone(), why }
+        let plugin = &self.model.table.name;
+        PluginError::Failed(format!("the plug-in {plugin} violates netdiv_engine.h: {why}"))
     }
 }
 
