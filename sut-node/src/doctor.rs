@@ -32,6 +32,7 @@ fn needs(config: &Config) -> Needs {
     let network = &config.network;
     let serves = |transport| network.transports.serves(transport);
     Needs {
+        program: format!("sut-node {}", env!("CARGO_PKG_VERSION")),
         udp_buffer_bytes: serves(Transport::Quic).then_some(quic::SOCKET_BUFFER_BYTES as u64),
         tcp_window_bytes: serves(Transport::Grpc).then(|| network.receive_window_bytes.into()),
         quic_mtu: network.quic_mtu,
@@ -47,7 +48,6 @@ fn needs(config: &Config) -> Needs {
         uses_accelerators: matches!(config.engine, EngineConfig::Torch(_)),
         memory: Some(memory(config)),
         clock_tolerance: CLOCK_TOLERANCE,
-        ..Needs::of(format!("sut-node {}", env!("CARGO_PKG_VERSION")))
     }
 }
 

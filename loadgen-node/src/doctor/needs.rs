@@ -28,6 +28,7 @@ pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Nee
     let connections = settings.nodes.len().saturating_mul(settings.connections_per_node);
     let files = OTHER_FILES.saturating_add(connections as u64);
     Needs {
+        program: PROGRAM.into(),
         udp_buffer_bytes: is_quic.then_some(quic::SOCKET_BUFFER_BYTES as u64),
         tcp_window_bytes: (!is_quic).then(|| options.window_bytes.into()),
         quic_mtu: options.quic_mtu,
@@ -41,7 +42,7 @@ pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Nee
             ),
         },
         clock_tolerance: CLOCK_TOLERANCE,
-        ..Needs::of(PROGRAM)
+        ..Needs::default()
     }
 }
 

@@ -54,6 +54,7 @@ fn good() -> BTreeMap<String, String> {
 /// Returns the requirements of a node with both transports.
 fn needs() -> Needs {
     Needs {
+        program: "sut-node 1.0.0".into(),
         udp_buffer_bytes: Some(8 << 20),
         tcp_window_bytes: Some(64 << 20),
         quic_mtu: Some(6550),
@@ -64,7 +65,7 @@ fn needs() -> Needs {
         uses_accelerators: true,
         memory: Some(MemoryNeeded { least: 1 << 30, all: 16 << 30 }),
         clock_tolerance: Duration::from_millis(20),
-        ..Needs::of("sut-node 1.0.0")
+        ..Needs::default()
     }
 }
 
@@ -256,7 +257,8 @@ fn answers_of_nodes_are_judged() {
 fn what_other_settings_do_not_need_is_not_asked_for() {
     let few_files = ("self/limits", "Max open files 100 65536 files");
     let facts = facts(&changed([("core/rmem_max", "1"), ("tcp_rmem", "1 1 1"), few_files]));
-    let plain = Needs { pin: vec![0], ..Needs::of("loadgen-node 1.0.0") };
+    let clock_tolerance = Duration::from_secs(1);
+    let plain = Needs { pin: vec![0], clock_tolerance, ..Needs::default() };
     assert_eq!(ids(&examine(&facts, &plain, &[])), []);
     let soft = FilesNeeded { least: 101, all: 101, raises_limit: false };
     let report = examine(&facts, &Needs { files: soft, ..plain.clone() }, &[]);

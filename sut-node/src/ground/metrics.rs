@@ -3,9 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use metrics::{
-    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
-};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{
     BuildError,
     Matcher::{Full, Suffix},
@@ -50,17 +48,10 @@ fn install() -> Result<PrometheusHandle, BuildError> {
         .set_buckets_for_metric(Suffix("_seconds".into()), &SECONDS_BOUNDS)?
         .install_recorder()?;
     for metric in ALL {
-        let unit = match metric.unit {
-            netdiv_node_common::metrics::Unit::Count | netdiv_node_common::metrics::Unit::Flag => {
-                Unit::Count
-            }
-            netdiv_node_common::metrics::Unit::Seconds => Unit::Seconds,
-            netdiv_node_common::metrics::Unit::Bytes => Unit::Bytes,
-        };
         match metric.kind {
-            Kind::Counter => describe_counter!(metric.name, unit, metric.help),
-            Kind::Gauge => describe_gauge!(metric.name, unit, metric.help),
-            Kind::Histogram => describe_histogram!(metric.name, unit, metric.help),
+            Kind::Counter => describe_counter!(metric.name, metric.help),
+            Kind::Gauge => describe_gauge!(metric.name, metric.help),
+            Kind::Histogram => describe_histogram!(metric.name, metric.help),
         }
         // Counters exist from the start, so that the first failure shows as a change.
         if metric.kind == Kind::Counter && metric.labels.is_empty() {

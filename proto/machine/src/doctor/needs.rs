@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 /// Interfaces to judge.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LinkSelection {
     /// All interfaces that are up and have underlying hardware.
+    #[default]
     Up,
     /// Interfaces with these names.
     Named(Vec<String>),
@@ -32,7 +33,7 @@ pub struct MemoryNeeded {
 }
 
 /// Requirements of a program, with its settings, on a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Name and version of the program.
     pub program: String,
@@ -58,24 +59,4 @@ pub struct Needs {
     pub memory: Option<MemoryNeeded>,
     /// Offset of the clock above which the doctor reports it.
     pub clock_tolerance: Duration,
-}
-
-impl Needs {
-    /// Creates an empty list of requirements for `program`.
-    pub fn of(program: impl Into<String>) -> Self {
-        Self {
-            program: program.into(),
-            udp_buffer_bytes: None,
-            tcp_window_bytes: None,
-            quic_mtu: None,
-            connections: 0,
-            files: FilesNeeded::default(),
-            io_threads: 1,
-            pin: Vec::new(),
-            links: LinkSelection::Up,
-            uses_accelerators: false,
-            memory: None,
-            clock_tolerance: Duration::from_secs(1),
-        }
-    }
 }

@@ -18,7 +18,7 @@ use crate::doctor::{
 /// version, or runs on this machine.
 pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Report {
     let links = LinkSelection::Named(Vec::new());
-    let needs = Needs { links, ..Needs::of(program) };
+    let needs = Needs { program: program.into(), links, ..Needs::default() };
     let mut report = Report::of(&needs, facts);
     path::identity(facts, &needs, peers, &mut report);
     report.sort();
