@@ -91,7 +91,7 @@ pub(super) async fn read_stream<S>(
             Err(status) => {
                 let why = status.message();
                 // A client whose sample has failed ends its run, and with it its connections.
-                if session.failure_flag().load(Ordering::Relaxed) {
+                if session.has_failed.load(Ordering::Relaxed) {
                     debug!(why, "a stream broke after a failure");
                 } else {
                     warn!(why, "a stream broke");
@@ -133,7 +133,8 @@ impl Intake<'_> {
         // Usually there is room for the whole burst.
         let mut places = node.admission.try_admit(costs.iter().copied());
         for (request, cost) in burst.drain(..).zip(costs.drain(..)) {
-            let digest = session.digests().map(|digests| digests.add_sample(&request.payload));
+            let digest =
+                session.digests.as_ref().map(|digests| digests.add_sample(&request.payload));
             let admitted = match &mut places {
                 Some(places) => places.split_off(cost),
                 None => match self.admit_alone(cost, assembling.is_some()).await {

@@ -95,8 +95,7 @@ impl Handler for Service {
     async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
         let session = self.0.sessions.find(&request.session);
         let none = || Status::failed_precondition("no session of this name is open with digests");
-        let digests = session.as_ref().and_then(|session| session.digests()).cloned();
-        let digests = digests.ok_or_else(none)?;
+        let digests = session.and_then(|session| session.digests.clone()).ok_or_else(none)?;
         // Sorting a long tally takes a moment.
         let part = tokio::task::spawn_blocking(move || digests.part(&request)).await;
         part.map_err(|error| Status::internal(error.to_string()))?

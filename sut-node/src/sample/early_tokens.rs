@@ -32,7 +32,7 @@ const MOST_WAITING_BYTES: usize = 1 << 20;
 /// Sending end of a stream's early tokens, used by engines.
 #[derive(Debug)]
 pub(crate) struct EarlyTokenSender {
-    wanted: Tokens,
+    pub(super) wanted: Tokens,
     /// First tokens, which always have room, and further tokens, which are counted.
     sender: mpsc::Sender<InferResponse>,
     more_waiting: Arc<WaitCounts>,
@@ -68,10 +68,6 @@ pub(crate) fn channel(
 }
 
 impl EarlyTokenSender {
-    pub(crate) fn wanted_tokens(&self) -> Tokens {
-        self.wanted
-    }
-
     /// Sends tokens. Returns false if they are further tokens and too many wait already.
     pub(crate) fn send(&self, tokens: InferResponse) -> bool {
         if tokens.part() == Part::More {
@@ -127,6 +123,10 @@ mod tests {
 
     use super::*;
 
+    async fn encode(of: &mut EarlyTokenReceiver, encoder: &mut Encoder) {
+        poll_fn(|context| Poll::Ready(of.encode(context, encoder))).await;
+    }
+
     #[tokio::test]
     async fn nothing_is_left_when_the_task_has_no_budget() {
         let (ahead, mut of) = channel(Tokens::First, 1).unwrap();
@@ -153,11 +153,7 @@ mod tests {
         let mut encoder = Encoder::default();
         let mut lengths = Vec::<usize>::new();
         for _ in 0..3 {
-            poll_fn(|context| {
-                of.encode(context, &mut encoder);
-                Poll::Ready(())
-            })
-            .await;
+            encode(&mut of, &mut encoder).await;
             lengths.push(std::iter::from_fn(|| encoder.next_chunk()).map(|c| c.len()).sum());
         }
         let one = netdiv_contract::framing::encode(&tokens()).len();
@@ -177,11 +173,7 @@ mod tests {
                 assert_eq!((0..2000).filter(|_| ahead.send(more(bytes))).count(), most);
                 let mut encoder = Encoder::default();
                 for _ in 0..=MOST_WAITING / burst::MAX_BURST_MESSAGES {
-                    poll_fn(|context| {
-                        of.encode(context, &mut encoder);
-                        Poll::Ready(())
-                    })
-                    .await;
+                    encode(&mut of, &mut encoder).await;
                 }
             }
         }

@@ -55,7 +55,7 @@ impl ReplyTarget {
     pub(crate) fn tokens(&self) -> Tokens {
         match self {
             Self::Stream(stream) => {
-                stream.0.ahead.as_ref().map_or(Tokens::Whole, EarlyTokenSender::wanted_tokens)
+                stream.0.ahead.as_ref().map_or(Tokens::Whole, |ahead| ahead.wanted)
             }
             Self::Here(_, tokens) => *tokens,
         }
@@ -153,8 +153,7 @@ pub(crate) fn channel(
     let most_owed = max_samples + burst::MAX_BURST_MESSAGES;
     let (sender, receiver) = mpsc::channel(most_owed + 1);
     let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
-    let digests = session.digests().cloned();
-    let has_failed = session.failure_flag().clone();
+    let (digests, has_failed) = (session.digests.clone(), session.has_failed.clone());
     let (ahead, ahead_of) = early_tokens::channel(tokens, most_owed).unzip();
     let open = streams.add(WaitingStream::new(&sender, &backlog))?;
     let way_back =

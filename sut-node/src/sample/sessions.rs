@@ -32,23 +32,13 @@ pub(crate) struct Session {
     /// other samples to fill up a batch.
     flushed: AtomicU64,
     more: Notify,
-    /// Digests, if the client requested them.
-    digests: Option<Arc<Digests>>,
+    /// Digests of samples and responses, if the client requested them.
+    pub(crate) digests: Option<Arc<Digests>>,
     /// Set once a sample has failed.
-    has_failed: Arc<AtomicBool>,
+    pub(crate) has_failed: Arc<AtomicBool>,
 }
 
 impl Session {
-    /// Returns the flag that is set once a sample of the session has failed.
-    pub(crate) fn failure_flag(&self) -> &Arc<AtomicBool> {
-        &self.has_failed
-    }
-
-    /// Returns the digests of samples and responses, if the session keeps them.
-    pub(crate) fn digests(&self) -> Option<&Arc<Digests>> {
-        self.digests.as_ref()
-    }
-
     /// Counts samples that were read.
     pub(crate) fn record_received(&self, samples: u64) {
         self.received.fetch_add(samples, Ordering::SeqCst);
