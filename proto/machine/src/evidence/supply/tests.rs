@@ -132,13 +132,3 @@ fn a_stated_serial_number_is_kept_as_its_digest() {
     let error = stated_of(known, "board_serial = 'S124'").unwrap_err();
     assert!(error.ends_with("`board_serial` differs from the measured one"), "{error}");
 }
-
-#[test]
-fn a_file_can_be_checked_before_anything_is_measured() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    for (text, is_right) in [("kernel = 'Linux 7'", true), ("colour = 1", false), ("=", false)] {
-        std::fs::write(file.path(), text).unwrap();
-        assert_eq!(Statement::read(file.path()).is_ok(), is_right, "{text}");
-    }
-    assert!(Statement::read(Path::new("/nowhere/evidence.toml")).is_err());
-}

@@ -71,9 +71,8 @@ fn while_others_join_and_leave_each_output_is_that_of_transformers() {
     for (model, ahead) in MODES {
         let (prompts, wanted) = fixtures(model);
         for (slots, chunk) in [(7, 5), (32, 100)] {
-            let mut settings = Settings::of(model);
-            (settings.raw.slots, settings.raw.chunk) = (slots, chunk);
-            let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+            let change = |it: &mut Settings| (it.raw.slots, it.raw.chunk) = (slots, chunk);
+            let mut engine = Engine::with(model, change);
             if ahead {
                 engine.run_ahead();
             }
@@ -119,9 +118,7 @@ fn at_half_precision_outputs_begin_as_those_of_transformers() {
         let compared: usize = starts.iter().map(Vec::len).sum();
         assert!(starts.len() == 200 && compared > fewest, "{model}: {compared} ids tell something");
         for slots in [1, 32] {
-            let mut settings = Settings::of(model);
-            settings.raw.slots = slots;
-            let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+            let mut engine = Engine::with(model, |it| it.raw.slots = slots);
             let samples: Vec<_> = (0..prompts.len()).collect();
             for together in samples.chunks(slots as usize) {
                 for &sample in together {
@@ -167,9 +164,7 @@ fn an_output_has_its_own_limits() {
 #[test]
 fn a_number_that_comes_again_is_another_sample() {
     let (prompts, wanted) = fixtures("tiny-llama");
-    let mut settings = Settings::of("tiny-llama");
-    settings.raw.slots = 2;
-    let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+    let mut engine = Engine::with("tiny-llama", |it| it.raw.slots = 2);
     engine.run_ahead();
     engine.submit(9, &prompts[9], LEAST, MOST).unwrap();
     for (steps, prompt) in prompts.iter().take(6).enumerate() {
@@ -206,9 +201,7 @@ fn with_beams_the_answer_comes_whole() {
 
 #[test]
 fn each_part_of_a_prompt_shows_that_its_sample_goes_on() {
-    let mut settings = Settings::of("tiny-llama");
-    settings.raw.chunk = 5;
-    let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+    let mut engine = Engine::with("tiny-llama", |it| it.raw.chunk = 5);
     engine.submit(3, &[9; 12], LEAST, MOST).unwrap();
     for given in [0, 0, 1, 1] {
         let events = engine.step().unwrap();

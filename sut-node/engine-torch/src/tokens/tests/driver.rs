@@ -122,7 +122,13 @@ impl Engine {
     }
 
     pub(super) fn of(model: &str) -> Self {
-        Self::open(Settings::of(model)).map_err(|(_, why)| why).unwrap()
+        Self::with(model, |_| ())
+    }
+
+    pub(super) fn with(model: &str, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::of(model);
+        change(&mut settings);
+        Self::open(settings).map_err(|(_, why)| why).unwrap()
     }
 
     /// Lets each step begin before the results of the previous step are read, as on a GPU.
