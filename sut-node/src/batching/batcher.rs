@@ -22,7 +22,6 @@ pub(crate) trait Batchable {
 }
 
 /// Next step of an idle engine.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
     /// Run this batch.
     Batch(Vec<T>),
@@ -197,7 +196,6 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct TestSample(usize, Instant);
 
     impl Batchable for TestSample {
@@ -216,6 +214,18 @@ mod tests {
 
     const AGE: Duration = Duration::from_millis(5);
 
+    /// Returns the samples of the next batch, or the time until which its engine waits, if any.
+    fn next(
+        batcher: &mut Batcher<TestSample>,
+        now: Instant,
+    ) -> Result<Vec<usize>, Option<Instant>> {
+        match batcher.next(now, usize::MAX) {
+            Next::Batch(batch) => Ok(batch.into_iter().map(|sample| sample.0).collect()),
+            Next::WaitUntil(time) => Err(Some(time)),
+            Next::Wait => Err(None),
+        }
+    }
+
     fn rules(samples: usize) -> BatchLimits {
         BatchLimits { is_padded: true, timeout: AGE, ..BatchLimits::without_waiting(samples) }
     }
@@ -224,29 +234,22 @@ mod tests {
     fn a_batch_closes_by_size_by_age_or_by_flush() {
         let start = Instant::now();
         let mut batcher = Batcher::new(rules(3));
-        assert_eq!(batcher.next(start, usize::MAX), Next::Wait);
+        assert_eq!(next(&mut batcher, start), Err(None));
 
         batcher.push([TestSample(0, start), TestSample(1, start)]);
-        assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE));
+        assert_eq!(next(&mut batcher, start), Err(Some(start + AGE)));
         batcher.push([TestSample(2, start), TestSample(3, start)]);
-        let full =
-            Next::Batch(vec![TestSample(0, start), TestSample(1, start), TestSample(2, start)]);
-        assert_eq!(batcher.next(start, usize::MAX), full);
+        assert_eq!(next(&mut batcher, start), Ok(vec![0, 1, 2]));
 
-        assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE));
-        assert_eq!(batcher.next(start + AGE, usize::MAX), Next::Batch(vec![TestSample(3, start)]));
+        assert_eq!(next(&mut batcher, start), Err(Some(start + AGE)));
+        assert_eq!(next(&mut batcher, start + AGE), Ok(vec![3]));
 
         batcher.push([TestSample(4, start)]);
         batcher.flush();
         batcher.push([TestSample(5, start)]);
-        let flushed = Next::Batch(vec![TestSample(4, start), TestSample(5, start)]);
-        assert_eq!(batcher.next(start, usize::MAX), flushed, "queued samples may join the batch");
+        assert_eq!(next(&mut batcher, start), Ok(vec![4, 5]), "queued samples may join the batch");
         batcher.push([TestSample(6, start)]);
-        assert_eq!(
-            batcher.next(start, usize::MAX),
-            Next::WaitUntil(start + AGE),
-            "a flush is used up"
-        );
+        assert_eq!(next(&mut batcher, start), Err(Some(start + AGE)), "a flush is used up");
     }
 
     #[test]
@@ -261,14 +264,11 @@ mod tests {
             TestSample(12, later),
         ]);
         // Sample 12 has length 2 and fits the bucket of length 2 exactly.
-        assert_eq!(
-            batcher.next(later, usize::MAX),
-            Next::Batch(vec![TestSample(1, later), TestSample(12, later)])
-        );
-        assert_eq!(batcher.next(later, usize::MAX), Next::WaitUntil(start + AGE));
+        assert_eq!(next(&mut batcher, later), Ok(vec![1, 12]));
+        assert_eq!(next(&mut batcher, later), Err(Some(start + AGE)));
         batcher.flush();
-        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![TestSample(9, start)]));
-        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![TestSample(4, later)]));
+        assert_eq!(next(&mut batcher, later), Ok(vec![9]));
+        assert_eq!(next(&mut batcher, later), Ok(vec![4]));
         assert_eq!(batcher.len(), 0);
     }
 
@@ -279,7 +279,7 @@ mod tests {
             let mut batcher = Batcher::new(rules);
             batcher.push(samples.iter().map(|n| TestSample(*n, start)));
             let mut sizes = Vec::new();
-            while let Next::Batch(batch) = batcher.next(start + AGE, usize::MAX) {
+            while let Ok(batch) = next(&mut batcher, start + AGE) {
                 sizes.push(batch.len());
             }
             sizes
@@ -319,22 +319,20 @@ mod tests {
                 }
                 now += Duration::from_millis(pause_ms);
                 while batcher.is_ready(now) {
-                    let Next::Batch(batch) = batcher.next(now, usize::MAX) else { panic!() };
-                    prop_assert!(!batch.is_empty() && batch.len() <= 4);
-                    prop_assert!(batch.is_sorted_by_key(|sample| sample.0));
-                    left.extend(batch.iter().map(|sample| sample.0));
+                    let batch = next(&mut batcher, now).unwrap();
+                    prop_assert!(!batch.is_empty() && batch.len() <= 4 && batch.is_sorted());
+                    left.extend(batch);
                 }
                 if flush {
                     prop_assert_eq!(batcher.len(), 0);
                 }
                 let wait = batcher.oldest().map(|oldest| oldest + AGE);
                 prop_assert!(wait.is_none_or(|deadline| deadline > now && deadline <= now + AGE));
-                let expected = wait.map_or(Next::Wait, Next::WaitUntil);
-                prop_assert_eq!(batcher.next(now, usize::MAX), expected);
+                prop_assert_eq!(next(&mut batcher, now), Err(wait));
             }
             batcher.flush();
-            while let Next::Batch(batch) = batcher.next(now, usize::MAX) {
-                left.extend(batch.iter().map(|sample| sample.0));
+            while let Ok(batch) = next(&mut batcher, now) {
+                left.extend(batch);
             }
             prop_assert!(!in_order || left.is_sorted());
             left.sort_unstable();

@@ -34,28 +34,10 @@ struct State<T> {
     tasks: Vec<Waker>,
 }
 
-/// Activity of an engine thread that waits for a batch.
-#[derive(Clone, Copy)]
-enum WaitMode<'a> {
-    /// The engine is idle.
-    Idle,
-    /// The engine computes until this flag is set.
-    Computing(&'a AtomicBool),
-}
-
-impl WaitMode<'_> {
-    fn is_rung(self) -> bool {
-        matches!(self, Self::Computing(done) if done.load(Ordering::SeqCst))
-    }
-}
-
 impl<T> State<T> {
-    /// Returns the number of threads that wait in this mode.
-    fn count(&mut self, waiting: WaitMode<'_>) -> &mut usize {
-        match waiting {
-            WaitMode::Idle => &mut self.idle,
-            WaitMode::Computing(_) => &mut self.computing,
-        }
+    /// Returns the number of threads that wait while their engine is idle, or while it computes.
+    fn waiting(&mut self, is_idle: bool) -> &mut usize {
+        if is_idle { &mut self.idle } else { &mut self.computing }
     }
 
     fn wake_tasks(&mut self) {
@@ -169,7 +151,7 @@ impl<T: Batchable> BatchQueue<T> {
 
     /// Waits for a batch of at most `room` samples; `None` once the queue is closed and empty.
     pub(crate) fn next_batch(&self, room: usize) -> Option<Vec<T>> {
-        self.wait_for_batch(room, WaitMode::Idle)
+        self.wait_for_batch(room, None)
     }
 
     /// Like [`Self::next_batch`], but for an engine that runs in a task. Its samples never wait for
@@ -195,15 +177,16 @@ impl<T: Batchable> BatchQueue<T> {
     /// Waits for a batch; `None` if `done` is set first, or once the queue is closed and empty.
     /// Leaves the batch to an idle engine if there is one.
     pub(crate) fn next_batch_before(&self, room: usize, done: &AtomicBool) -> Option<Vec<T>> {
-        self.wait_for_batch(room, WaitMode::Computing(done))
+        self.wait_for_batch(room, Some(done))
     }
 
-    fn wait_for_batch(&self, room: usize, waiting: WaitMode<'_>) -> Option<Vec<T>> {
+    /// Waits for a batch for an idle engine, or for one that computes until `done` is set.
+    fn wait_for_batch(&self, room: usize, done: Option<&AtomicBool>) -> Option<Vec<T>> {
         let mut state = self.state.lock();
-        while !waiting.is_rung() {
+        while !done.is_some_and(|done| done.load(Ordering::SeqCst)) {
             let now = self.clock.now();
-            let next = match waiting {
-                WaitMode::Computing(_) if state.idle > 0 => Next::Wait,
+            let next = match done {
+                Some(_) if state.idle > 0 => Next::Wait,
                 _ => self.next(&mut state, now, room),
             };
             let until = match next {
@@ -212,7 +195,7 @@ impl<T: Batchable> BatchQueue<T> {
                 Next::Wait => None,
                 Next::WaitUntil(deadline) => Some(deadline),
             };
-            self.wait(&mut state, waiting, until.map(|u| u.saturating_duration_since(now)));
+            self.wait(&mut state, done.is_none(), until.map(|u| u.saturating_duration_since(now)));
         }
         None
     }
@@ -227,22 +210,14 @@ impl<T: Batchable> BatchQueue<T> {
         self.changed_meanwhile.notify_all();
     }
 
-    fn wait(
-        &self,
-        state: &mut MutexGuard<'_, State<T>>,
-        waiting: WaitMode<'_>,
-        time: Option<Duration>,
-    ) {
-        let changed = match waiting {
-            WaitMode::Idle => &self.changed,
-            WaitMode::Computing(_) => &self.changed_meanwhile,
-        };
-        *state.count(waiting) += 1;
+    fn wait(&self, state: &mut MutexGuard<'_, State<T>>, is_idle: bool, time: Option<Duration>) {
+        let changed = if is_idle { &self.changed } else { &self.changed_meanwhile };
+        *state.waiting(is_idle) += 1;
         match time {
             None => changed.wait(state),
             Some(time) => drop(changed.wait_for(state, time)),
         }
-        *state.count(waiting) -= 1;
+        *state.waiting(is_idle) -= 1;
     }
 }
 
