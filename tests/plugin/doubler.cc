@@ -105,13 +105,11 @@ static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inp
 #ifndef ABI
 #define ABI NETDIV_ENGINE_ABI
 #endif
-#ifndef SIZE
-#define SIZE sizeof(netdiv_engine)
-#endif
 
 static const netdiv_engine engine = {
-    ABI,   SIZE,   sizeof(netdiv_tensor), 0,              "doubler", "a toy",  devices, load,  unload,
-    open_instance, close_instance,        in_flight,      allocate,  release, warm_up, begin, finish, nullptr,
+    ABI,     sizeof(netdiv_engine), sizeof(netdiv_tensor), 0,    "doubler", "a toy",   devices,
+    load,    unload,                open_instance,         close_instance, in_flight, allocate, release,
+    warm_up, begin,                 finish,                nullptr,
 };
 
 #ifndef NO_ENTRY

@@ -74,10 +74,12 @@ mod tests {
 
     use super::*;
 
-    /// Streams that record their steps. The step named `fails` fails.
+    /// Streams that record their steps. The step named `fails` fails, and a wait for their work
+    /// reports the error `lost`, if any.
     struct FakeStreams<'a> {
         steps: &'a RefCell<Vec<&'static str>>,
         fails: &'static str,
+        lost: Option<&'static str>,
     }
 
     fn step(
@@ -105,7 +107,8 @@ mod tests {
         }
 
         fn synchronize(&mut self) -> Result<(), Failure> {
-            step(self.steps, self.fails, "synchronize")
+            step(self.steps, self.fails, "synchronize")?;
+            self.lost.map_or(Ok(()), |lost| Err(Failure::torch(lost)))
         }
     }
 
@@ -114,7 +117,7 @@ mod tests {
     fn steps(fails: &'static str) -> (Vec<&'static str>, Option<String>) {
         let steps = RefCell::default();
         let outcome = run(
-            &mut FakeStreams { steps: &steps, fails },
+            &mut FakeStreams { steps: &steps, fails, lost: None },
             1,
             || step(&steps, fails, "copy").map(|()| 7),
             |copied| {
@@ -149,38 +152,18 @@ mod tests {
     fn an_error_that_follows_from_a_lost_device_is_reported_as_its_loss() {
         let lost = "CUDA error: an illegal memory access was encountered";
         for (fails, want) in [(lost, lost), ("out of memory", "CUDNN_STATUS_EXECUTION_FAILED")] {
-            let mut streams = Lost(fails);
+            let steps = RefCell::default();
+            let mut streams = FakeStreams { steps: &steps, fails: "", lost: Some(fails) };
             let failed = || Err(Failure::torch("CUDNN_STATUS_EXECUTION_FAILED"));
             let failure = run(&mut streams, 1, failed, |()| Ok(())).expect_err("a failure");
             assert_eq!(failure.text, want);
         }
     }
 
-    /// Streams that report this error when a thread waits for their work.
-    struct Lost(&'static str);
-
-    impl Streams for Lost {
-        fn enter(&mut self) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn compute(&mut self, _: usize) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn leave(&mut self, _: usize) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn synchronize(&mut self) -> Result<(), Failure> {
-            Err(Failure::torch(self.0))
-        }
-    }
-
     #[test]
     fn a_panic_leaves_the_streams() {
         let steps = RefCell::default();
-        let mut streams = FakeStreams { steps: &steps, fails: "" };
+        let mut streams = FakeStreams { steps: &steps, fails: "", lost: None };
         let panics = AssertUnwindSafe(|| run(&mut streams, 1, || Ok(()), |()| panic!("no")));
         assert!(catch_unwind(panics).is_err());
         assert_eq!(steps.take(), ["enter", "switch", "leave"]);

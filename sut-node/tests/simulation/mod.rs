@@ -222,10 +222,6 @@ impl Simulation {
         }
     }
 
-    fn engine(&mut self, engine: usize) -> bool {
-        self.engines[engine].step()
-    }
-
     /// Disconnects a client, which reads no more replies. Messages that the client has sent may or
     /// may not arrive.
     fn vanish(&mut self, client: usize) {
@@ -249,7 +245,7 @@ impl Simulation {
             45..65 => drop(self.clients[client].take()),
             65..85 => {
                 let engine = self.random.random_range(0..self.engines.len());
-                self.engine(engine);
+                self.engines[engine].step();
             }
             85..92 => {
                 NOW.set(Some(now() + Duration::from_micros(self.random.random_range(0..3000))))
@@ -291,12 +287,11 @@ impl Simulation {
         for step in 0.. {
             assert!(step < MOST_LAST_STEPS, "it never ends");
             let mut moved = false;
-            for client in 0..self.clients.len() {
-                moved |= self.clients[client].read();
-                moved |= self.clients[client].take();
+            for client in &mut self.clients {
+                moved |= client.read() | client.take();
             }
-            for engine in 0..self.engines.len() {
-                moved |= self.engine(engine);
+            for engine in &mut self.engines {
+                moved |= engine.step();
             }
             self.check();
             if !moved && self.queue.len() == 0 {
