@@ -249,12 +249,4 @@ mod tests {
         let missing: Vec<_> = gpus(0).iter().map(|device| device.raw().usable).collect();
         assert_eq!(missing, [0, abi::USABLE]);
     }
-
-    #[test]
-    fn long_names_are_cut_and_end_with_zero() {
-        let device =
-            DeviceEntry { name: "x".repeat(99), description: "y".repeat(999), usable: true }.raw();
-        assert_eq!((device.name[30], device.name[31]), (b'x' as _, 0));
-        assert_eq!((device.description[254], device.description[255]), (b'y' as _, 0));
-    }
 }

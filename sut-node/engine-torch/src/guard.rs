@@ -32,22 +32,3 @@ pub(crate) unsafe fn drop_handle<T, H>(handle: *mut H) {
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(handle.cast::<T>()) });
 }
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::CStr;
-
-    use netdiv_plugin::abi;
-
-    use super::*;
-
-    #[test]
-    fn a_failure_has_its_status_and_text() {
-        let mut room = [0; 8];
-        let error = Text { at: room.as_mut_ptr(), room: 8 };
-        let status = guarded(error, || Err(Failure::refused("no such model".into())));
-        assert_eq!(status, abi::REFUSED);
-        // SAFETY: `guarded` ends the text with a zero.
-        assert_eq!(unsafe { CStr::from_ptr(room.as_ptr()) }, c"no such");
-    }
-}

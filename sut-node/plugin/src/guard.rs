@@ -65,15 +65,6 @@ mod tests {
     }
 
     #[test]
-    fn a_status_and_its_text_reach_the_node() {
-        assert!(heard(|| Ok(())).is_ok());
-        let full = heard(|| Err((abi::OUT_OF_MEMORY, "8 GiB".into()))).unwrap_err();
-        assert!(matches!(full, PluginError::OutOfMemory(text) if text == "8 GiB"));
-        let refused = heard(|| Err((abi::REFUSED, "no fp16".into()))).unwrap_err();
-        assert!(matches!(refused, PluginError::Refused(text) if text == "no fp16"));
-    }
-
-    #[test]
     fn a_panic_is_an_error() {
         let number = 7;
         let with_format = heard(|| panic!("slot {number}")).unwrap_err();
