@@ -22,6 +22,9 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{RunError, qsl::prompts};
 
+/// Check before each load of samples; its error ends the run.
+pub(crate) type LoadCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// Query Sample Library. It encodes samples when LoadGen asks to load them, which is untimed.
 pub struct Library {
     dataset: Box<dyn Dataset>,
@@ -43,6 +46,7 @@ pub struct Library {
     /// series, and it must not have changed.
     first: Mutex<Vec<Option<u32>>>,
     loaded: RwLock<LoadedSamples>,
+    pub(crate) before_load: Option<LoadCheck>,
     nodes_take: OnceLock<NodeInput>,
     /// Set while LoadGen has samples that it has not issued, or that are not completed.
     owes_calls: AtomicBool,
@@ -82,6 +86,7 @@ impl Library {
             dataset,
             encoding,
             checksums,
+            before_load: None,
             nodes_take: OnceLock::new(),
             owes_calls: AtomicBool::new(false),
         }
@@ -252,6 +257,9 @@ impl QuerySampleLibrary for Library {
     }
 
     fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
+        if let Some(check) = &self.before_load {
+            check().map_err(run_failure)?;
+        }
         self.owes_calls.store(true, Ordering::SeqCst);
         self.change(|loads, samples| {
             for &index in indices {

@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use loadgen_sys::{
-    AnswerTokens, LogSettings, Mode, QuerySampleLibrary, StartTestError, SystemUnderTest,
-    TestSettings,
-};
+use loadgen_sys::{AnswerTokens, LogSettings, Mode, StartTestError, SystemUnderTest, TestSettings};
 use netdiv_dataset::{self as dataset, Dataset, Labels};
 use netdiv_node_common::resources::{files::PlainText, memory};
 use netdiv_qdl::TokenBounds;
@@ -14,11 +11,15 @@ use netdiv_rules::user_conf::UserConf;
 
 use crate::{
     RunError, output,
-    qsl::{labels, library::Library, prompts},
+    qsl::{
+        labels,
+        library::{Library, LoadCheck},
+        prompts,
+    },
     run::setup::{
         footprint,
         length_estimate::LengthEstimate,
-        peak_search::{PeakSearch, SearchLibrary},
+        peak_search::PeakSearch,
         preparation::{self, SampleCounts},
         test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     },
@@ -46,8 +47,6 @@ pub struct LoadGenTest {
     pub(crate) labels: Option<Labels>,
     /// Records what LoadGen sees, if the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
-    /// Limit of the rates that LoadGen tries, in the mode find-peak only.
-    search: Option<PeakSearch>,
 }
 
 impl LoadGenTest {
@@ -67,10 +66,11 @@ impl LoadGenTest {
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let sums = config.checksums;
-        let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
+        let mut library = Library::new(data, encoding, sums, samples, witness.clone());
+        library.before_load = search.map(|search| Box::new(move || search.load()) as LoadCheck);
         Ok(Self {
             config,
-            library,
+            library: Arc::new(library),
             settings,
             expected,
             tokens,
@@ -79,7 +79,6 @@ impl LoadGenTest {
             audit_config,
             labels,
             witness,
-            search,
         })
     }
 
@@ -100,10 +99,7 @@ impl LoadGenTest {
         let audit_config = self.audit_config.as_ref().map(PlainText::path);
         // LoadGen prepares from here on, possibly for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
-        let library = self.library.as_ref();
-        let searching = self.search.as_ref().map(|search| SearchLibrary { library, search });
-        let library = searching.as_ref().map_or(library as &dyn QuerySampleLibrary, |qsl| qsl);
-        loadgen_sys::start_test(sut, library, &self.settings, &log, audit_config)
+        loadgen_sys::start_test(sut, &*self.library, &self.settings, &log, audit_config)
     }
 }
 

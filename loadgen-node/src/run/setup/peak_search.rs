@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use loadgen_sys::{Abort, QuerySampleLibrary, TestSettings};
+use loadgen_sys::TestSettings;
 use netdiv_node_common::{resources::files, words::Scenario};
 
 use crate::run::setup::{
@@ -91,7 +91,7 @@ impl PeakSearch {
     }
 
     /// Checks, when LoadGen loads samples again, that it can prepare the next rate.
-    fn load(&self) -> Result<(), String> {
+    pub(crate) fn load(&self) -> Result<(), String> {
         let loads = self.loads.fetch_add(1, Ordering::SeqCst);
         if loads < self.rates || self.has_found(loads) {
             return Ok(());
@@ -117,36 +117,6 @@ impl PeakSearch {
             thread::sleep(LOG_PERIOD);
         }
         false
-    }
-}
-
-/// Query Sample Library during a search. Before each load, it checks that LoadGen can prepare the
-/// next rate.
-pub(crate) struct SearchLibrary<'a, L> {
-    pub(crate) library: &'a L,
-    pub(crate) search: &'a PeakSearch,
-}
-
-impl<L: QuerySampleLibrary> QuerySampleLibrary for SearchLibrary<'_, L> {
-    fn name(&self) -> String {
-        self.library.name()
-    }
-
-    fn total_sample_count(&self) -> usize {
-        self.library.total_sample_count()
-    }
-
-    fn performance_sample_count(&self) -> usize {
-        self.library.performance_sample_count()
-    }
-
-    fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
-        self.search.load().map_err(netdiv_receivers::run_failure)?;
-        self.library.load_samples(indices)
-    }
-
-    fn unload_samples(&self, indices: &[usize]) -> Result<(), Abort> {
-        self.library.unload_samples(indices)
     }
 }
 
