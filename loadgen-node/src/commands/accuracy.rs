@@ -81,7 +81,8 @@ impl AccuracyArgs {
             known.map_or_else(|| unknown(&table, &run.benchmark), Ok)?;
         let (file, metrics) = evaluate(
             script,
-            (folder, log, run.dataset_samples),
+            folder,
+            log,
             benchmark,
             &self.reference,
             || self.environment(script),

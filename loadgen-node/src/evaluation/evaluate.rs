@@ -22,19 +22,20 @@ use crate::{
 /// must not know (docs/ENGINES.md). `accuracy.txt` leaves them out.
 const OF_INDEX: &str = "ERROR: loadgen(";
 
-/// Passes the run's accuracy log to the script, and writes `accuracy.txt` beside the log. `samples`
-/// is the number of samples in the data set, `reference` the checkout with the script, and `given`
-/// the operator's options for the script. Returns the path of `accuracy.txt`, and the metrics.
+/// Passes the run's accuracy log to the script, and writes `accuracy.txt` beside the log.
+/// `reference` is the checkout with the script, and `given` has the operator's options for the
+/// script. Returns the path of `accuracy.txt`, and the metrics.
 pub(crate) fn evaluate(
     script: &OfficialScript,
-    (folder, log_sha256, samples): (&Path, &str, u64),
+    folder: &Path,
+    log_sha256: &str,
     benchmark: &Benchmark,
     reference: &Path,
     environment: impl FnOnce() -> Result<Environment, RunError>,
     given: &[String],
 ) -> Result<(PathBuf, Metrics), RunError> {
     requirements::options(script, reference, given)?;
-    requirements::files(script, benchmark, (folder, samples), reference, given)?;
+    requirements::files(script, folder, reference, given)?;
     let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
     let Some(_claim) = FolderLock::of(folder).map_err(|error| failed(&error))? else {
         return usage(format!("{}: another process is writing into this folder", folder.display()));

@@ -2,12 +2,10 @@
 
 use std::{fmt::Display, path::Path};
 
-use netdiv_rules::book::Benchmark;
-
 use super::{child_process, environment::Environment};
 use crate::{
     RunError,
-    run::outcome::accuracy::{OfficialScript, OptionValue, Trial, label_map},
+    run::outcome::accuracy::{OfficialScript, OptionValue, Trial},
     settings::usage,
 };
 
@@ -65,12 +63,11 @@ pub(crate) fn options(
     }
 }
 
-/// Fails if the run's folder lacks files that the script reads, if labels are beyond the
-/// benchmark's classes, or if the script cannot handle a path.
+/// Fails if the run's folder lacks files that the script reads, or if the script cannot handle a
+/// path.
 pub(super) fn files(
     script: &OfficialScript,
-    benchmark: &Benchmark,
-    (run, samples): (&Path, u64),
+    run: &Path,
     reference: &Path,
     given: &[String],
 ) -> Result<(), RunError> {
@@ -78,9 +75,6 @@ pub(super) fn files(
         let OptionValue::LeftByRun(name, remedy) = value else { continue };
         if !run.join(name).exists() {
             return usage(format!("{} has no {name}, for {option}: {remedy}", run.display()));
-        }
-        if let (label_map::NAME, Some(classes)) = (*name, benchmark.classes) {
-            label_map::check(run, classes, samples)?;
         }
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/=+-".contains(c);

@@ -2,12 +2,12 @@
 //! compute it again.
 
 mod figures;
-pub(crate) mod label_map;
 mod official;
 mod response_format;
 mod scripts;
 
 use std::{
+    fmt::Write as _,
     hash::{BuildHasher as _, RandomState},
     path::Path,
 };
@@ -19,8 +19,13 @@ pub(crate) use scripts::script;
 
 use crate::{
     official_log::{LogError, LoggedResponse},
+    output,
     record::{Accuracy, Metric},
 };
+
+/// Label map in the run's folder, which the official `accuracy-imagenet.py` reads: a name and a
+/// label for each sample, in the data set's order.
+const LABEL_MAP: &str = "val_map.txt";
 
 /// Compares responses with labels. Fails if a sample has no response. For classes, writes the
 /// official script's label map into the folder.
@@ -31,7 +36,13 @@ pub(crate) fn compare_with_labels(
 ) -> Result<Accuracy, String> {
     match labels {
         Labels::Classes(labels) => {
-            label_map::write(folder, labels).map_err(|error| error.to_string())?;
+            let mut map = String::new();
+            for (index, label) in labels.iter().enumerate() {
+                // Writing to a String cannot fail.
+                let _ = writeln!(map, "sample_{index:06} {label}");
+            }
+            output::write(&folder.join(LABEL_MAP), map.as_bytes())
+                .map_err(|error| error.to_string())?;
             top1(responses, labels)
         }
         Labels::Outputs(outputs) => exact_match(responses, outputs),

@@ -2,7 +2,7 @@
 //! DeepSeek-R1.
 
 use crate::run::outcome::accuracy::{
-    label_map,
+    LABEL_MAP,
     official::{OfficialScript, OptionValue, Trial},
     response_format::ResponseFormat,
 };
@@ -40,7 +40,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         known: &[
             (
                 "--imagenet-val-file",
-                OptionValue::LeftByRun(label_map::NAME, "make the accuracy run with --labels"),
+                OptionValue::LeftByRun(LABEL_MAP, "make the accuracy run with --labels"),
             ),
             INT32,
         ],
