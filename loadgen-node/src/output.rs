@@ -27,7 +27,7 @@ const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
     netdiv_node_common::process::say(text)
-        .map_err(|error| RunError::Output { path: "to standard output".into(), error })
+        .map_err(|error| unwritten(Path::new("to standard output"), error))
 }
 
 /// Prints a text that a file also holds. If standard output cannot be written, that is logged, and
@@ -78,7 +78,7 @@ pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
         // The first error is the one to report.
         let _ = fs::remove_file(trial);
     }
-    made.map(drop).map_err(|error| output_error(folder, error))
+    made.map(drop).map_err(|error| unwritten(folder, error))
 }
 
 /// Writes a file completely, or leaves it as it was.
@@ -93,12 +93,12 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
         // A partial file is useless. The first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
-    written.map_err(|error| output_error(path, error))
+    written.map_err(|error| unwritten(path, error))
 }
 
 /// Removes a file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), RunError> {
-    remove_existing(path).map_err(|error| output_error(path, error))
+    remove_existing(path).map_err(|error| unwritten(path, error))
 }
 
 fn remove_existing(path: &Path) -> io::Result<()> {
@@ -123,7 +123,7 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| {
         // Without the line the log may contain VALID. Renaming needs no space.
         let _ = fs::rename(&path, folder.join(UNMARKED));
-        output_error(&path, error)
+        unwritten(&path, error)
     })
 }
 
@@ -136,7 +136,8 @@ fn create(path: &Path, content: &[u8]) -> io::Result<fs::File> {
     Ok(file)
 }
 
-fn output_error(path: &Path, error: io::Error) -> RunError {
+/// Returns the error for a file or folder that cannot be written.
+pub(crate) fn unwritten(path: &Path, error: io::Error) -> RunError {
     RunError::Output { path: path.display().to_string(), error }
 }
 

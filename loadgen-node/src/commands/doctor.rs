@@ -12,7 +12,7 @@ use netdiv_rules::Scenario;
 
 use crate::{
     RunArgs, RunConfig, RunError, doctor,
-    output::say,
+    output::{self, say},
     run::{Interruptions, prepare},
     settings::{DnsNames, Target, usage},
 };
@@ -67,10 +67,8 @@ pub(super) fn write_report(
     report: &Report,
     text: String,
 ) -> Result<u8, RunError> {
-    let (text, code) = args.put(report, text).map_err(|unwritten| RunError::Output {
-        path: unwritten.path.display().to_string(),
-        error: unwritten.error,
-    })?;
+    let (text, code) =
+        args.put(report, text).map_err(|failed| output::unwritten(&failed.path, failed.error))?;
     say(text)?;
     Ok(code)
 }

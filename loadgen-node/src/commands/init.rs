@@ -208,10 +208,6 @@ fn address(host: &str, port: u16) -> String {
 
 /// Writes all files or none. Fails if one of them exists.
 fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
-    let failed = |path: &Path, error: io::Error| RunError::Output {
-        path: path.display().to_string(),
-        error,
-    };
     for (name, _) in files {
         let path = folder.join(name);
         match path.symlink_metadata() {
@@ -222,10 +218,10 @@ fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
                 ));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(&path, error)),
+            Err(error) => return Err(output::unwritten(&path, error)),
         }
     }
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| output::unwritten(folder, error))?;
     let mut made = Vec::new();
     let written = files.iter().try_for_each(|(name, text)| {
         let path = folder.join(name);

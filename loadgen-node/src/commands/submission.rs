@@ -50,9 +50,7 @@ impl SubmissionArgs {
         let made = submission::make(&settings, base, &table, SOURCES, strictness, &self.output);
         let NewSubmission { tree, open } = made.map_err(|error| match error {
             MakeError::Refused(gaps) => refused(gaps),
-            MakeError::Folder(error) => {
-                RunError::Output { path: self.output.display().to_string(), error }
-            }
+            MakeError::Folder(error) => output::unwritten(&self.output, error),
         })?;
         output::report(format_args!("{} files in {}", tree.len(), self.output.display()));
         if !open.is_empty() {
