@@ -1,7 +1,10 @@
 //! Connections for one measurement: a QDL whose samples are probes and whose responses are
-//! discarded.
+//! discarded. Round trips of one message at a time use one directly.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use netdiv_contract::{
     encoding::{Encoded, Encoding},
@@ -10,7 +13,7 @@ use netdiv_contract::{
 use netdiv_qdl::{Expectation, LoadedSamples, NodeInfo, Settings};
 use netdiv_receivers::{Probe, ProbeReceiver, ResponseSink};
 
-use super::figures::Shape;
+use super::figures::{RoundTrip, Shape};
 use crate::RunError;
 
 /// Connects to the nodes. The only sample, of index 0, is a probe of this shape.
@@ -43,4 +46,46 @@ pub(crate) fn nodes(settings: &Settings, longest: usize) -> Result<Vec<NodeInfo>
         }
     }
     Ok(qdl.nodes().to_vec())
+}
+
+/// Maximum number of round trips, even if there is time for more.
+const ENOUGH: u64 = 20_000;
+
+/// Times round trips of one message at a time, to a node and back, for at most `duration`.
+pub(crate) fn round_trip(
+    settings: &Settings,
+    address: &str,
+    bytes: usize,
+    duration: Duration,
+) -> Result<RoundTrip, RunError> {
+    let alone = Settings {
+        nodes: vec![address.to_owned()],
+        connections_per_node: 1,
+        streams_per_connection: 1,
+        one_query_at_a_time: true,
+        ..settings.clone()
+    };
+    let qdl = connect(alone, Shape { to_node: bytes, from_node: bytes }, ResponseSink)?;
+    let start = Instant::now();
+    let mut count = 0;
+    while start.elapsed() < duration && count < ENOUGH {
+        qdl.issue(&[Instant::now()]).map_err(RunError::failed)?;
+        count += 1;
+    }
+    let report = qdl.report().remove(0);
+    let latency = &report.latency;
+    let histogram = latency.iter_log(1000, 2.0);
+    Ok(RoundTrip {
+        node: report.name,
+        message_bytes: bytes,
+        count,
+        p50_ns: latency.value_at_quantile(0.5),
+        p90_ns: latency.value_at_quantile(0.9),
+        p99_ns: latency.value_at_quantile(0.99),
+        p99_9_ns: latency.value_at_quantile(0.999),
+        max_ns: latency.max(),
+        histogram_ns: histogram
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
+            .collect(),
+    })
 }

@@ -14,7 +14,6 @@ mod path;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod report;
-mod round_trip;
 mod tcp;
 pub(crate) mod usual_rates;
 pub(crate) mod watch;

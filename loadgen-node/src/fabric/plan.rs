@@ -13,14 +13,13 @@ use netdiv_rules::book;
 use super::{
     bandwidth::bandwidth,
     benchmark::benchmarks,
-    client,
+    client::{self, round_trip},
     connection_choice::{self, ConnectionTrial},
     figures::{Bandwidth, Direction, Interval, RoundTrip, Route, Shape},
     matrix::measure::{self, ConnectedPairs, connect_all, matrix},
     open_loop::open_loop,
     progress,
     report::Report,
-    round_trip::round_trip,
     watch::Times,
 };
 use crate::RunError;

@@ -3,7 +3,6 @@
 
 mod bounds;
 mod network;
-mod qdl_args;
 mod resolve;
 mod run_args;
 mod run_config;
@@ -11,7 +10,7 @@ mod run_config;
 pub(crate) use bounds::{bytes, time, usage, within};
 pub(crate) use network::DnsNames;
 pub use network::NetworkArgs;
-pub(crate) use qdl_args::QdlArgs;
+pub(crate) use run_args::QdlArgs;
 pub use run_args::{RunArgs, TableArgs};
 pub use run_config::RunConfig;
 pub(crate) use run_config::Target;

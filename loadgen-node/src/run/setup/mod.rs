@@ -1,7 +1,6 @@
 //! A run before LoadGen starts: its settings, LoadGen's settings, and the machines that they must
 //! fit.
 
-mod footprint;
 pub(crate) mod length_estimate;
 mod loadgen_bounds;
 pub(crate) mod loadgen_test;

@@ -3,7 +3,6 @@
 
 mod figures;
 mod official;
-mod response_format;
 mod scripts;
 
 use std::{

@@ -3,8 +3,7 @@
 
 use crate::run::outcome::accuracy::{
     LABEL_MAP,
-    official::{OfficialScript, OptionValue, Trial},
-    response_format::ResponseFormat,
+    official::{OfficialScript, OptionValue, ResponseFormat, Trial},
 };
 
 const ANY: (f32, f32) = (f32::MIN, f32::MAX);
