@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
-    columns,
-    run::{facts, verdict},
-};
+use super::{columns, run::facts};
 use crate::{RunError, record::RunResult, recording::RecordedRun};
 
 /// First columns of a run and of its nodes, after the run's name: keys of `result.json`.
@@ -86,7 +83,7 @@ pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
         let RunResult { benchmark, scenario, mode, .. } = &run.result;
         let name = cell(&run.name());
         text += &format!("## {name}: {benchmark} {scenario} {mode}\n\n");
-        let outcome = [verdict(run.result.verdict)].into_iter();
+        let outcome = [<&str>::from(run.result.verdict)].into_iter();
         let outcome = outcome.chain(run.result.reasons.iter().map(String::as_str));
         text += &format!("**{}**\n\n", cell(&outcome.collect::<Vec<_>>().join("; ")));
         text += "| | |\n|---|---|\n";

@@ -2,7 +2,7 @@
 
 use super::{columns, table};
 use crate::{
-    record::{Distribution, Division, Metric, RunResult, Steady, Verdict, broken_rules},
+    record::{Distribution, Division, Metric, RunResult, Steady, broken_rules},
     recording::PERCENTILES,
 };
 
@@ -12,7 +12,7 @@ pub(crate) fn render(result: &RunResult) -> String {
         result.benchmark,
         result.scenario,
         result.mode,
-        verdict(result.verdict),
+        result.verdict,
         purpose(result)
     )];
     lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
@@ -22,15 +22,6 @@ pub(crate) fn render(result: &RunResult) -> String {
     let (titles, nodes) = columns::table(result, digits);
     lines.push(table::table_of_rows(titles, 1, nodes));
     lines.join("\n")
-}
-
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "VALID",
-        Verdict::Complete => "COMPLETE",
-        Verdict::Invalid => "INVALID",
-        Verdict::Failed => "FAILED",
-    }
 }
 
 /// Returns the purpose of the run. A run that is not for a division is not an MLPerf result.

@@ -156,6 +156,8 @@ pub struct Steady {
 /// Verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
+#[derive(strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Verdict {
     /// LoadGen calls the result valid.
     Valid,

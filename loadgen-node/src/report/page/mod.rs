@@ -15,7 +15,7 @@ use netdiv_rules::{Finding, Outcome};
 use serde_json::Value;
 
 use self::elements::{document, figure, table, words};
-use super::run::{facts, purpose, verdict};
+use super::run::{facts, purpose};
 use crate::{
     comparison::{interface, machine as machine_facts},
     record::{RunResult, Verdict},
@@ -107,7 +107,7 @@ fn verdict_line(result: &RunResult) -> Markup {
     };
     html! {
         p class=(format!("verdict {}", if good { "good" } else { "bad" })) {
-            strong data-pointer="/verdict" { (verdict(result.verdict)) } ": " (why) " (" (purpose(result)) ")"
+            strong data-pointer="/verdict" { (result.verdict) } ": " (why) " (" (purpose(result)) ")"
         }
     }
 }
