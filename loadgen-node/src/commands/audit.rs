@@ -63,9 +63,7 @@ impl AuditArgs {
         }
         refuse_own(&self.options)?;
         let table = self.table.read()?;
-        let Some(benchmark) = table.find(&performance.benchmark) else {
-            return usage(table.unknown(&performance.benchmark));
-        };
+        let benchmark = table.known(&performance.benchmark).map_err(RunError::Usage)?;
         let tests = select_tests(benchmark, &self.tests)?;
         if tests.is_empty() {
             say(format_args!("{} needs no compliance test", benchmark.name))?;

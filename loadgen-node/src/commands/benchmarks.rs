@@ -2,12 +2,7 @@
 
 use netdiv_node_common::process::{columns, fold_tables};
 
-use crate::{
-    RunError,
-    output::say,
-    report::benchmarks,
-    settings::{TableArgs, usage},
-};
+use crate::{RunError, output::say, report::benchmarks, settings::TableArgs};
 
 /// Options of `loadgen-node benchmarks`.
 #[derive(Debug, clap::Args)]
@@ -26,9 +21,7 @@ impl BenchmarksArgs {
             say(benchmarks::list(&table, columns()))?;
             return Ok(0);
         };
-        let Some(benchmark) = table.find(name) else {
-            return usage(table.unknown(name));
-        };
+        let benchmark = table.known(name).map_err(RunError::Usage)?;
         say(fold_tables(&benchmarks::describe(benchmark), columns()))?;
         Ok(0)
     }

@@ -150,9 +150,7 @@ impl InitArgs {
     /// Returns the benchmark. Fails if the suite does not have it, or not in this scenario.
     fn benchmark<'a>(&self, table: &'a Table) -> Result<&'a Benchmark, RunError> {
         let name = &self.benchmark;
-        let Some(benchmark) = table.find(name) else {
-            return usage(table.unknown(name));
-        };
+        let benchmark = table.known(name).map_err(RunError::Usage)?;
         if let Some(why) = table.refusal(name) {
             return usage(format!("{why} (docs/ENGINES.md)"));
         }

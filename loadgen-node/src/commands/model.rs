@@ -86,9 +86,7 @@ impl ModelArgs {
 
     fn limits(&self) -> Result<TokenLimits, RunError> {
         let table = self.table.read()?;
-        let Some(benchmark) = table.find(&self.benchmark) else {
-            return usage(table.unknown(&self.benchmark));
-        };
+        let benchmark = table.known(&self.benchmark).map_err(RunError::Usage)?;
         let Some(limits) = benchmark.tokens() else {
             return usage(format!(
                 "--benchmark {}: its outputs are not tokens; `loadgen-node benchmarks` lists all",

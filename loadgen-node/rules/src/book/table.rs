@@ -36,6 +36,11 @@ impl Table {
         self.benchmarks.iter().find(|benchmark| is_called(benchmark, name))
     }
 
+    /// Finds a benchmark by name. The error is the message about an unknown name.
+    pub fn known(&self, name: &str) -> Result<&Benchmark, String> {
+        self.find(name).ok_or_else(|| self.unknown(name))
+    }
+
     /// Returns the reason why the benchmark of this name cannot be run, if there is one.
     pub fn refusal(&self, name: &str) -> Option<String> {
         let why = self.find(name)?.cannot_run.as_ref()?;

@@ -106,9 +106,7 @@ pub fn plan(
     rate: Rate,
     output_tokens: Option<f64>,
 ) -> Result<Plan, String> {
-    let Some(benchmark) = table.find(benchmark) else {
-        return Err(table.unknown(benchmark));
-    };
+    let benchmark = table.known(benchmark)?;
     if let Some(why) = table.refusal(&benchmark.name) {
         return Err(why);
     }
