@@ -1,14 +1,9 @@
 //! The sources of this program.
 
-use netdiv_rules::submission::{SourceFile, sources_sha256};
+use netdiv_rules::submission::SourceFile;
 
 /// Path of each file relative to the top folder, and its bytes.
 pub static SOURCES: &[SourceFile<'_>] = &include!(concat!(env!("OUT_DIR"), "/sources.rs"));
-
-/// Returns the SHA-256 over all sources, in hex.
-pub(crate) fn sha256() -> String {
-    sources_sha256(SOURCES)
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_node_common::process::{absolute, unknown_key};
+use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -16,7 +16,7 @@ use netdiv_rules::{
 use tracing::info;
 
 use crate::{
-    RunArgs, RunError,
+    RunError,
     output::{self, say},
     recording::read_unchanged,
     settings::{TableArgs, usage},
@@ -126,12 +126,6 @@ fn run_test(
     let claim = output::prepare(folder)?;
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
     let mut settings = toml::Table::try_from(settings).map_err(RunError::failed)?;
-    let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<RunArgs>(key)?));
-    if let Some(why) = settings.keys().find_map(unknown) {
-        return Err(RunError::Failed(format!(
-            "a setting of the performance run is invalid: {why}; repeat that run with this program"
-        )));
-    }
     settings.retain(|key, _| !["output", "audit_config", "mode"].contains(&key));
     let settings = toml::to_string(&settings).map_err(RunError::failed)?;
     output::write(&config, settings.as_bytes())?;

@@ -87,12 +87,8 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<SeriesRow>, String> {
             format!("{}: row {} is invalid: {why}", path.display(), number + 1)
         };
         let row: SeriesRow = row.map_err(|error| wrong(&error))?;
-        let in_order = rows.last().is_none_or(|last| last.start_seconds <= row.start_seconds);
         if !(row.start_seconds >= 0.0 && row.seconds() > 0.0 && row.end_seconds.is_finite()) {
             return Err(wrong(&"its start and end are not an interval"));
-        }
-        if !in_order {
-            return Err(wrong(&"it begins before the previous row"));
         }
         rows.push(row);
     }

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use netdiv_node_common::resources::{kernel, processor};
 use netdiv_qdl::{NodeReport, TokenReport};
-use netdiv_rules::record::{Distribution, Node, Process, StageTimes, Tokens, Versions};
+use netdiv_rules::{
+    record::{Distribution, Node, Process, StageTimes, Tokens, Versions},
+    submission::sources_sha256,
+};
 
-use crate::sources;
+use crate::sources::SOURCES;
 
 pub(crate) fn versions() -> Versions {
     Versions {
         loadgen_node: env!("CARGO_PKG_VERSION").into(),
-        sources_sha256: sources::sha256(),
+        sources_sha256: sources_sha256(SOURCES),
         loadgen: loadgen_sys::version(),
         loadgen_origin: loadgen_sys::origin().into(),
         wire_contract: netdiv_contract::PROTOCOL_VERSION,

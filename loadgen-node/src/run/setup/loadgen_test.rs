@@ -23,7 +23,7 @@ use crate::{
     run::setup::{
         length_estimate::LengthEstimate,
         peak_search::PeakSearch,
-        preparation::{self, SampleCounts},
+        preparation::{self, Numbers, SampleCounts},
         test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     },
     settings::RunConfig,
@@ -114,7 +114,7 @@ fn check_memory(
     data: &dyn Dataset,
     samples: SampleCounts,
 ) -> Result<Option<PeakSearch>, RunError> {
-    let loaded = preparation::loaded_samples(settings, samples);
+    let loaded = Numbers::of(settings).loaded(samples).1 as usize;
     let own_bytes = library_bytes(data, loaded, config.encoding, config.digests).map_err(|error| {
         RunError::Usage(format!(
             "data set {}: its samples do not fit: {error}. Use fewer (--performance-samples, or a smaller data set)",

@@ -14,7 +14,7 @@ use netdiv_node_common::{resources::files, words::Scenario};
 
 use crate::run::setup::{
     loadgen_bounds,
-    preparation::{self, SampleCounts},
+    preparation::{self, Numbers, SampleCounts},
 };
 
 const RATE: &str = "server_target_qps";
@@ -56,14 +56,11 @@ impl PeakSearch {
         other_bytes: u64,
         log: PathBuf,
     ) -> Result<Self, String> {
-        // All values are within their bounds.
-        let number = |field| {
-            let text = settings.field(field);
-            text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0)
-        };
-        let (mut rate, step) = (number(RATE), number(STEP));
-        let (seconds, least) = (number("min_duration_ms") / 1000.0, number("min_query_count"));
-        let scale = 10_f64.powf(number(DECIMALS));
+        let numbers = Numbers::of(settings);
+        let (mut rate, step) = (numbers.real(RATE), numbers.real(STEP));
+        let seconds = numbers.real("min_duration_ms") / 1000.0;
+        let least = numbers.real("min_query_count");
+        let scale = 10_f64.powf(numbers.real(DECIMALS));
         let (mut kept, mut rates) = (0.0, 0);
         let limit = loop {
             let mut tried = settings.clone();

@@ -35,7 +35,7 @@ impl Numbers {
         self.0.get(field).and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    fn real(&self, field: &str) -> f64 {
+    pub(crate) fn real(&self, field: &str) -> f64 {
         self.0.get(field).and_then(|text| text.parse().ok()).unwrap_or(0.0)
     }
 
@@ -52,11 +52,6 @@ impl Numbers {
         };
         (wanted, wanted.min(samples.total as u64))
     }
-}
-
-/// Returns the number of samples that LoadGen loads at the same time.
-pub(crate) fn loaded_samples(settings: &TestSettings, samples: SampleCounts) -> usize {
-    Numbers::of(settings).loaded(samples).1 as usize
 }
 
 /// Checks that LoadGen's preparation ends and fits into the memory, besides `other_bytes`.
@@ -240,10 +235,10 @@ mod tests {
     fn as_many_are_loaded_as_settings_and_data_set_allow() {
         let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
         let few = SampleCounts { total: 64, performance: 8 };
-        assert_eq!(loaded_samples(&settings, few), 8);
+        assert_eq!(Numbers::of(&settings).loaded(few).1, 8);
         for (wanted, loaded) in [("16", 16), ("1024", 64)] {
             settings.set("performance_sample_count_override", wanted).unwrap();
-            assert_eq!(loaded_samples(&settings, few), loaded);
+            assert_eq!(Numbers::of(&settings).loaded(few).1, loaded);
         }
     }
 }
