@@ -76,104 +76,43 @@ fn fault(labels: &Labels, benchmark: Option<&Benchmark>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
-
-    use netdiv_dataset::write_ids;
+    use bytes::Bytes;
+    use netdiv_rules::book::Table;
 
     use super::*;
-    use crate::RunArgs;
-
-    /// Returns the error for the labels in a file, for 4 samples.
-    fn refused(benchmark: &str, file: &Path) -> Option<String> {
-        let labels = format!("--labels={}", file.display());
-        let fixed = ["--nodes=127.0.0.1:1", "--scenario=offline", "--dataset=synthetic:4x4"];
-        let options = [&fixed[..], &["--benchmark", benchmark, labels.as_str()]].concat();
-        let args: RunArgs = netdiv_node_common::process::parse_keys(options).unwrap();
-        let config = args.resolve().unwrap();
-        let error = read_labels(&config, 4).err()?.to_string();
-        assert!(error.contains(&file.display().to_string()), "{error}");
-        Some(error)
-    }
-
-    fn write_npy(file: &Path, labels: &[i64]) {
-        let bytes = labels.iter().flat_map(|label| label.to_le_bytes());
-        let bytes = crate::npy_file::npy("<i8", &format!("({},)", labels.len()), bytes);
-        fs::write(file, bytes).unwrap();
-    }
 
     #[test]
-    fn labels_are_of_the_kind_that_the_benchmark_has() {
-        let folder = tempfile::tempdir().unwrap();
-        let (classes, outputs) = (folder.path().join("labels.npy"), folder.path().join("a.ids"));
-        write_npy(&classes, &[0, 1, 2, 3]);
-        let mut file = fs::File::create(&outputs).unwrap();
-        write_ids(&mut file, &[vec![1], vec![2], vec![3], vec![4]]).unwrap();
-        let error = refused("llama2-70b-99", &classes).unwrap();
-        assert!(error.contains("the responses are tokens: give a .ids file"), "{error}");
-        let error = refused("resnet50", &outputs).unwrap();
-        assert!(error.contains("the responses are classes: give a .npy file"), "{error}");
-        assert_eq!(refused("fabric", &outputs), None);
-    }
-
-    #[test]
-    fn classes_are_those_of_the_benchmark() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("labels.npy");
+    fn labels_are_of_the_kind_and_in_the_range_of_the_benchmark() {
+        let classes = |labels: &[i64]| Labels::Classes(labels.to_vec());
+        let outputs = |ids: &[i32]| {
+            let outputs = ids.iter().map(|id| Bytes::copy_from_slice(&id.to_le_bytes()));
+            Labels::Outputs(outputs.collect())
+        };
         let most = i64::from(i32::MAX);
+        let int32 = "and classes, which are int32, are 0 to 2147483647";
         for (benchmark, labels, want) in [
-            ("fabric", &[0, 1, 2, most][..], None),
-            (
-                "fabric",
-                &[0, -1, 2, 3],
-                Some(
-                    "the label of sample 1 is -1, and classes, which are int32, are 0 to 2147483647",
-                ),
-            ),
-            ("fabric", &[0, 1, 2], Some("3 labels for 4 samples")),
-            (
-                "fabric",
-                &[0, 1, most + 1, 3],
-                Some("the label of sample 2 is 2147483648, and classes, which are int32,"),
-            ),
-            ("resnet50", &[0, 999, 1, 2], None),
+            ("llama2-70b-99", classes(&[0]), "the responses are tokens: give a .ids file"),
+            ("resnet50", outputs(&[1]), "the responses are classes: give a .npy file"),
+            ("fabric", outputs(&[1]), ""),
+            ("fabric", classes(&[0, 1, 2, most]), ""),
+            ("fabric", classes(&[0, -1]), &format!("the label of sample 1 is -1, {int32}")),
+            ("fabric", classes(&[most + 1]), &format!("of sample 0 is 2147483648, {int32}")),
+            ("resnet50", classes(&[0, 999]), ""),
             (
                 "resnet50",
-                &[0, 999, 1, 1000],
-                Some("the label of sample 3 is 1000, and the classes of resnet50 are 0 to 999"),
+                classes(&[0, 1000]),
+                "1 is 1000, and the classes of resnet50 are 0 to 999",
             ),
-            ("resnet", &[-1, 0, 0, 0], Some("the label of sample 0 is -1")),
-            ("rgat", &[2982; 4], None),
-            (
-                "rgat",
-                &[0, 2983, 0, 0],
-                Some("sample 1 is 2983, and the classes of rgat are 0 to 2982"),
-            ),
+            ("resnet", classes(&[-1]), "the label of sample 0 is -1"),
+            ("rgat", classes(&[2982; 4]), ""),
+            ("rgat", classes(&[0, 2983]), "1 is 2983, and the classes of rgat are 0 to 2982"),
+            ("llama2-70b-99", outputs(&[1, 31_999]), ""),
+            ("llama2-70b-99", outputs(&[1, 32_000]), "the output of sample 1 has the id 32000"),
+            ("sorting", outputs(&[32_000]), ""),
         ] {
-            write_npy(&file, labels);
-            let found = refused(benchmark, &file);
-            match want {
-                Some(want) => {
-                    assert!(found.as_ref().is_some_and(|why| why.contains(want)), "{found:?}")
-                }
-                None => assert_eq!(found, None),
-            }
+            let found = fault(&labels, Table::builtin().unwrap().find(benchmark));
+            let found = found.unwrap_or_default();
+            assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{want}: {found}");
         }
-    }
-
-    #[test]
-    fn ids_are_of_the_vocabulary() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("outputs.ids");
-        for (last, want) in
-            [(31_999, None), (32_000, Some("the output of sample 3 has the id 32000"))]
-        {
-            let mut file = Vec::new();
-            write_ids(&mut file, &[vec![1, 2], vec![3], vec![4], vec![5, last]]).unwrap();
-            fs::write(&path, &file).unwrap();
-            let found = refused("llama2-70b-99", &path);
-            assert_eq!(found.is_some(), want.is_some(), "{found:?}");
-            assert!(found.is_none_or(|why| why.contains(want.unwrap())));
-        }
-        assert_eq!(refused("sorting", &path), None);
     }
 }
