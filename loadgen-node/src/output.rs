@@ -81,6 +81,14 @@ pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
     made.map(drop).map_err(|error| unwritten(folder, error))
 }
 
+/// Writes a text to a file, or prints it if the path is `-`. Returns true for a file.
+pub(crate) fn put(path: &Path, text: &str) -> Result<bool, RunError> {
+    if path.as_os_str() == "-" {
+        return say(text.trim_end()).map(|()| false);
+    }
+    write(path, text.as_bytes()).map(|()| true)
+}
+
 /// Writes a file completely, or leaves it as it was.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     let mut beside = PathBuf::from(path).into_os_string();

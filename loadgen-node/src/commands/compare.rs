@@ -49,12 +49,10 @@ impl CompareArgs {
         ];
         let (mut table, mut written) = (true, String::new());
         for (path, text) in files.iter().flatten() {
-            if path.as_os_str() == "-" {
-                output::say(text.trim_end())?;
-                table = false;
-            } else {
-                output::write(path, text.as_bytes())?;
+            if output::put(path, text)? {
                 written += &format!("\n{}", path.display());
+            } else {
+                table = false;
             }
         }
         if table {

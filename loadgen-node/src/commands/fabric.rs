@@ -1,10 +1,6 @@
 //! `loadgen-node fabric`: a measurement of the capacity of the network to the nodes.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use netdiv_contract::limits::{MAX_MEASURE, MAX_PAYLOAD_BYTES, MEASURE_CONNECTIONS};
 use netdiv_node_common::{
@@ -274,11 +270,12 @@ pub(super) fn execute(settings: &CommandSettings<FabricArgs>) -> Result<u8, RunE
         |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
     let text = serde_json::to_string_pretty(&figures)
         .map_err(|error| failed(FABRIC, error.to_string()))?;
+    let text = format!("{text}\n");
     // Pictures of an earlier measurement would contradict these figures.
     for picture in [PLOT, HEAT_MAP] {
         output::remove(&folder.join(picture))?;
     }
-    output::write(&folder.join(FABRIC), format!("{text}\n").as_bytes())?;
+    output::write(&folder.join(FABRIC), text.as_bytes())?;
     if let Some(path) = &args.statement {
         output::write(path, report::statement::markdown(&figures).as_bytes())?;
     }
@@ -294,12 +291,8 @@ pub(super) fn execute(settings: &CommandSettings<FabricArgs>) -> Result<u8, RunE
         output::write(&folder.join(picture), svg.as_bytes())?;
         files += &format!(" and {picture}");
     }
-    if args.json.as_deref() == Some(Path::new("-")) {
-        output::say(text)?;
-    } else {
-        if let Some(path) = &args.json {
-            output::write(path, format!("{text}\n").as_bytes())?;
-        }
+    let has_tables = args.json.as_deref().map_or(Ok(true), |path| output::put(path, &text))?;
+    if has_tables {
         let tables = report::fabric::render(&figures);
         output::report(format_args!("{tables}\n{files} in {}", folder.display()));
     }

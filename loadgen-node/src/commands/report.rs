@@ -1,6 +1,6 @@
 //! `loadgen-node report`: reports of runs, as a page for a browser or as tables for other programs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 
@@ -45,17 +45,10 @@ impl ReportArgs {
             (Format::Html, _) => PAGE.into(),
             _ => "-".into(),
         };
-        write(self.output.as_deref().unwrap_or(&default), &text)?;
+        let path = self.output.as_ref().unwrap_or(&default);
+        if output::put(path, &text)? {
+            output::report(path.display());
+        }
         Ok(0)
     }
-}
-
-/// Writes a text to standard output, or to a file whose path it prints.
-fn write(path: &Path, text: &str) -> Result<(), RunError> {
-    if path.as_os_str() == "-" {
-        return output::say(text.trim_end());
-    }
-    output::write(path, text.as_bytes())?;
-    output::report(path.display());
-    Ok(())
 }
