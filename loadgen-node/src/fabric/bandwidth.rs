@@ -8,7 +8,7 @@ use netdiv_receivers::{Probe, ResponseSink};
 
 use super::{
     client::connect,
-    figures::{Bandwidth, Direction, FarEnd, Interval, Rate, Shape},
+    figures::{Bandwidth, Direction, FarEnd, Rate, Shape},
     path::Path,
     watch::{Times, Window, watch},
 };
@@ -24,17 +24,15 @@ const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
 /// Number of messages issued at once.
 const BURST: usize = 256;
 
-/// Sends as many messages as the windows allow, to all nodes at once, and passes each interval to
-/// `tell`. Messages in flight when the time is up still have to arrive. They are therefore limited
-/// to half of what the slowest node moves in the time, at the rate `slowest_bytes_per_second` of an
-/// earlier measurement.
+/// Sends as many messages as the windows allow, to all nodes at once. Messages in flight when the
+/// time is up still have to arrive. They are therefore limited to half of what the slowest node
+/// moves in the time, at the rate `slowest_bytes_per_second` of an earlier measurement.
 pub(crate) fn bandwidth(
     settings: &Settings,
     bytes: usize,
     direction: Direction,
     times: Times,
     slowest_bytes_per_second: f64,
-    tell: impl Fn(&Interval) + Send,
 ) -> Result<Bandwidth, RunError> {
     let half = slowest_bytes_per_second * times.duration.as_secs_f64() / 2.0;
     let in_flight = half.clamp(*IN_FLIGHT_BYTES.start(), *IN_FLIGHT_BYTES.end()) / bytes as f64;
@@ -53,7 +51,7 @@ pub(crate) fn bandwidth(
     let far_before = qdl.descriptions().map_err(RunError::failed)?;
     let (began, own_before) = (Instant::now(), ProcessorTimes::now());
     let burst = vec![Instant::now(); BURST.min(in_flight)];
-    let window = drive(&qdl, shape, times, tell, || qdl.issue(&burst))?;
+    let window = drive(&qdl, shape, times, || qdl.issue(&burst))?;
     qdl.flush().map_err(RunError::failed)?;
     let own = ProcessorTimes::now().since(&own_before);
     let far_after = qdl.descriptions().map_err(RunError::failed)?;
@@ -70,13 +68,11 @@ pub(crate) fn bandwidth(
     Ok(Bandwidth { shortages, ..figures(bytes, direction, shape, &window, far) })
 }
 
-/// Calls `send` again and again until the window is over. Passes each interval to `tell`, and
-/// returns the window.
-pub(super) fn drive(
+/// Calls `send` again and again until the window is over, and returns the window.
+fn drive(
     qdl: &Probe,
     shape: Shape,
     times: Times,
-    tell: impl Fn(&Interval) + Send,
     mut send: impl FnMut() -> Result<(), netdiv_qdl::Failure>,
 ) -> Result<Window, RunError> {
     thread::scope(|scope| {
@@ -84,7 +80,7 @@ pub(super) fn drive(
         let sample_bytes = shape.sample_bytes();
         let watcher = thread::Builder::new()
             .name("watcher".into())
-            .spawn_scoped(scope, move || watch(qdl, times, sample_bytes, &stopped, tell))
+            .spawn_scoped(scope, move || watch(qdl, times, sample_bytes, &stopped))
             .map_err(|error| RunError::Failed(format!("cannot start a thread: {error}")))?;
         while !watcher.is_finished() {
             send().map_err(RunError::failed)?;

@@ -15,7 +15,7 @@ use super::{
     benchmark::benchmarks,
     client::{self, round_trip},
     connection_choice::{self, ConnectionTrial},
-    figures::{Bandwidth, Direction, Interval, RoundTrip, Route, Shape},
+    figures::{Bandwidth, Direction, RoundTrip, Route, Shape},
     matrix::measure::{self, ConnectedPairs, connect_all, matrix},
     open_loop::open_loop,
     progress,
@@ -45,9 +45,6 @@ const LEARNING_TIME: Duration = Duration::from_millis(500);
 /// Time of a measurement besides warm-up and window, in which connections are opened and messages
 /// in flight arrive.
 const SETTLING: Duration = Duration::from_millis(200);
-
-/// Seconds between two log lines of a soak.
-const SOAK_LINE: usize = 10;
 
 #[derive(Debug)]
 pub(crate) struct Defaults {
@@ -262,7 +259,7 @@ impl Plan {
             (Vec::<ConnectionTrial>::new(), measure_slowest_rate(settings, *size, times)?);
         while let Some(connections) = connection_choice::next_connections(&tried, most) {
             (settings.connections_per_node, settings.io_threads) = (connections, connections);
-            let cell = bandwidth(settings, *size, Direction::Both, times, known, |_| {})?;
+            let cell = bandwidth(settings, *size, Direction::Both, times, known)?;
             known = known.max(cell.slowest_bytes_per_second());
             progress::log_trial(connections, &cell);
             tried.push(ConnectionTrial { connections, bytes_per_second: cell.bytes_per_second() });
@@ -292,7 +289,7 @@ impl Plan {
                     continue;
                 }
                 for direction in Direction::ALL {
-                    let cell = bandwidth(settings, *size, direction, self.times, known, |_| {})?;
+                    let cell = bandwidth(settings, *size, direction, self.times, known)?;
                     progress::cell(&format!("round {round} of {}, ", self.rounds), &cell);
                     known = known.max(cell.slowest_bytes_per_second());
                     match cells.get_mut(next_cell) {
@@ -309,15 +306,8 @@ impl Plan {
 
     fn soak(&self, settings: &Settings) -> Result<Bandwidth, RunError> {
         let size = self.longest();
-        let seconds = std::sync::atomic::AtomicUsize::new(0);
-        let tell = |interval: &Interval| {
-            let second = seconds.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            if second.is_multiple_of(SOAK_LINE) {
-                progress::second(second, interval);
-            }
-        };
         let known = measure_slowest_rate(settings, size, self.times)?;
-        bandwidth(settings, size, Direction::Both, self.times, known, tell)
+        bandwidth(settings, size, Direction::Both, self.times, known)
     }
 }
 
@@ -329,5 +319,5 @@ fn saturating_u32(number: usize) -> u32 {
 /// determines how much may be in flight.
 fn measure_slowest_rate(settings: &Settings, size: usize, times: Times) -> Result<f64, RunError> {
     let times = Times { duration: times.duration.min(LEARNING_TIME), ..times };
-    Ok(bandwidth(settings, size, Direction::Both, times, 0.0, |_| {})?.slowest_bytes_per_second())
+    Ok(bandwidth(settings, size, Direction::Both, times, 0.0)?.slowest_bytes_per_second())
 }

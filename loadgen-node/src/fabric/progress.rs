@@ -56,7 +56,10 @@ pub(super) fn step(which: &str, rates: &[f64]) {
     }
 }
 
-pub(super) fn second(second: usize, interval: &Interval) {
+/// Logs the last of the intervals so far.
+pub(super) fn second(intervals: &[Interval]) {
+    let Some(interval) = intervals.last() else { return };
+    let second = intervals.len();
     let to = rate(interval.bytes_per_second_to_nodes);
     let from = rate(interval.bytes_per_second_from_nodes);
     let p99 = interval

@@ -10,11 +10,14 @@ use netdiv_contract::probe::StreamCounts;
 use netdiv_qdl::NodeReport;
 use netdiv_receivers::Probe;
 
-use super::{counters::Counters, figures::Interval};
+use super::{counters::Counters, figures::Interval, progress};
 use crate::RunError;
 
 /// Time between two readings of the counters.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Number of intervals between two log lines of a long measurement.
+const LOGGED: usize = 10;
 
 /// Time between two checks for responses.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -172,14 +175,12 @@ impl GapTracker {
 }
 
 /// Reads the counters when the warm-up is over, then each second until the time is up and each node
-/// has answered. Passes each interval to `tell`. Fails if the run fails, or if the sender of `stop`
-/// is dropped.
+/// has answered. Fails if the run fails, or if the sender of `stop` is dropped.
 pub(super) fn watch(
     qdl: &Probe,
     times: Times,
     sample_bytes: usize,
     stop: &Receiver<()>,
-    tell: impl Fn(&Interval),
 ) -> Result<Window, RunError> {
     let wait = |time: Duration| match stop.recv_timeout(time) {
         Err(RecvTimeoutError::Timeout) => {
@@ -200,7 +201,7 @@ pub(super) fn watch(
         Ok(())
     };
     let begin = CounterSnapshot::take(qdl, start, &mut pause)?;
-    let mut intervals = Vec::new();
+    let mut intervals: Vec<Interval> = Vec::new();
     let mut last: Option<CounterSnapshot> = None;
     let end = loop {
         let before = last.as_ref().unwrap_or(&begin);
@@ -218,8 +219,10 @@ pub(super) fn watch(
         }
         let now = CounterSnapshot::take(qdl, start, &mut pause)?;
         let interval = now.interval(before, sample_bytes);
-        tell(&interval);
         intervals.push(interval);
+        if intervals.len().is_multiple_of(LOGGED) {
+            progress::second(&intervals);
+        }
         if over {
             break now;
         }

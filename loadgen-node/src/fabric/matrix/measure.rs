@@ -52,7 +52,7 @@ pub(crate) fn matrix(
         let which = format!("round {round} of {rounds}");
         info!("{which}: measuring with all nodes at once");
         for (direction, cells) in ONE_WAY.into_iter().zip(&mut at_once) {
-            match bandwidth(settings, bytes, direction, times, known, |_| {}) {
+            match bandwidth(settings, bytes, direction, times, known) {
                 Ok(cell) => {
                     progress::cell(&format!("{which}, all at once, "), &cell);
                     cells.push(cell);
@@ -66,7 +66,7 @@ pub(crate) fn matrix(
             let name = &node.description.node_name;
             let alone = Settings { nodes: vec![node.address.clone()], ..settings.clone() };
             for direction in ONE_WAY {
-                let cell = bandwidth(&alone, bytes, direction, times, known, |_| {});
+                let cell = bandwidth(&alone, bytes, direction, times, known);
                 if let Ok(cell) = &cell {
                     progress::cell(&format!("{which}, {name} alone, "), cell);
                 }
