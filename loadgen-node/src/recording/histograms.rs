@@ -147,16 +147,13 @@ fn parse(text: &[u8]) -> Result<Histograms, String> {
             .split_once('/')
             .and_then(|(place, measure)| Some((place.parse().ok()?, measure.parse().ok()?)))
             .ok_or_else(|| format!("unknown tag `{tag}`"))?;
-        let histogram = decode(line.encoded_histogram(), &mut deserializer)
-            .ok_or_else(|| format!("the histogram `{tag}` cannot be decoded"))?;
+        let bytes = BASE64_STANDARD.decode(line.encoded_histogram()).unwrap_or_default();
+        let histogram = deserializer
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| format!("the histogram `{tag}` cannot be decoded: {error:?}"))?;
         histograms.push((place, measure, histogram));
     }
     Ok(Histograms(histograms))
-}
-
-fn decode(base64: &str, deserializer: &mut Deserializer) -> Option<Histogram<u64>> {
-    let bytes = BASE64_STANDARD.decode(base64).ok()?;
-    deserializer.deserialize(&mut bytes.as_slice()).ok()
 }
 
 #[cfg(test)]

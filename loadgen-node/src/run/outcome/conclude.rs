@@ -50,7 +50,8 @@ pub(crate) fn finish(
         _ => error,
     })?;
     let table = report::run::render(&result);
-    let (logs, run) = (folder.display(), argument(folder));
+    // NOTE: A folder whose name begins with a hyphen would look like an option.
+    let (logs, run) = (folder.display(), shell_word(&folder.to_string_lossy()));
     let script = result.official_accuracy.as_ref().and_then(|_| script(&result.benchmark));
     let accuracy = script.map_or_else(String::new, |script| {
         let arguments = script.arguments();
@@ -60,14 +61,6 @@ pub(crate) fn finish(
         "{table}\n  logs in {logs}{accuracy}\n  for a report: loadgen-node report {run}"
     ));
     Ok(result.verdict)
-}
-
-/// Returns the folder of a run as an argument in a shell command.
-fn argument(folder: &Path) -> String {
-    // A folder's name may look like an option.
-    let is_option = folder.as_os_str().as_encoded_bytes().starts_with(b"-");
-    let folder = if is_option { Path::new(".").join(folder) } else { folder.to_owned() };
-    shell_word(&folder.to_string_lossy())
 }
 
 /// Marks a run as spoiled although LoadGen's test has succeeded, and returns its error. LoadGen has
@@ -108,12 +101,13 @@ fn result(
     log: &DetailLog,
 ) -> RunResult {
     let LoadGenTest { config, library, settings, .. } = test;
+    let (issued, completed) = (counted.issued, counted.completed());
     let after = after_run(config.division, &counted.nodes);
     let is_asked = |finding: &Finding| is_required(config.division, finding.rule);
     let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
     let mut result = RunResult {
-        samples: samples(&counted),
+        samples: Samples { issued, completed, lost: issued - completed, late: None },
         verdict: judgement.verdict,
         reasons: judgement.reasons,
         division: config.division,
@@ -168,11 +162,6 @@ fn steady_rate(folder: &Path) -> Option<Steady> {
     steady(&rows.inspect_err(|why| warn!("no rate of the steady state: {why}")).ok()?)
 }
 
-fn samples(counted: &RunCounters) -> Samples {
-    let (issued, completed) = (counted.issued, counted.completed());
-    Samples { issued, completed, lost: issued - completed, late: None }
-}
-
 /// Returns the tensors of a sample: their shapes are those of the data set (`holds`), their names
 /// those of the nodes' input (`takes`).
 fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> {
@@ -185,21 +174,4 @@ fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> 
             format!("{} {}", name(place), layout::in_words(tensor)).trim().into()
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_runs_folder_is_an_argument_for_a_shell() {
-        for (folder, want) in [
-            ("out/demo/server", "out/demo/server"),
-            ("my runs/it's", r"'my runs/it'\''s'"),
-            ("-out", "./-out"),
-            ("~/out", "'~/out'"),
-        ] {
-            assert_eq!(argument(Path::new(folder)), want);
-        }
-    }
 }
