@@ -24,7 +24,7 @@ pub use self::{
 };
 use self::{
     over_network::Network,
-    progress::metrics::Endpoint,
+    progress::metrics,
     setup::{
         machines::{self, Traffic},
         test_settings::{check_user_conf, long_accuracy_run},
@@ -61,7 +61,7 @@ pub(crate) fn run(
     in_process: Option<InProcessEngines>,
     interruptions: &Interruptions,
 ) -> Result<Verdict, RunError> {
-    let RunConfig { output, min_free_bytes, target, metrics, .. } = &test.config;
+    let RunConfig { output, min_free_bytes, target, metrics: address, .. } = &test.config;
     if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
         warn!("{text}");
     } else if let Some(text) = test.expected.announcement() {
@@ -70,7 +70,8 @@ pub(crate) fn run(
     let _claim = interruptions.prepare(output)?;
     check_free_space(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
-    let endpoint = metrics.map(Endpoint::bind).transpose()?;
+    // The socket is bound before the nodes are asked.
+    let endpoint = address.map(metrics::bind).transpose()?;
     match (target, in_process) {
         (Target::Nodes(settings), _) => {
             let qdl = over_network::connect(test, settings)?;

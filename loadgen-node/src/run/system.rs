@@ -1,6 +1,7 @@
 //! Interface of a run to its system under test, and the run itself.
 
 use std::{
+    net::TcpListener,
     path::Path,
     time::{Instant, SystemTime},
 };
@@ -18,7 +19,7 @@ use crate::{
         outcome::{conclude, counters::RunCounters},
         progress::{
             self,
-            metrics::{Endpoint, Reading, RunFacts},
+            metrics::{self, Reading, RunFacts},
             recorder::{self, Latest},
         },
         setup::loadgen_test::LoadGenTest,
@@ -82,12 +83,12 @@ pub(super) fn measure(
     test: &LoadGenTest,
     system: &dyn System,
     findings: &[Finding],
-    endpoint: Option<Endpoint>,
+    endpoint: Option<TcpListener>,
     interruptions: &Interruptions,
 ) -> Result<Verdict, RunError> {
     let config = &test.config;
     if let Some(endpoint) = endpoint {
-        endpoint.serve(RunFacts::new(config, findings), system.reader())?;
+        metrics::serve(endpoint, RunFacts::new(config, findings), system.reader())?;
     }
     let fitness =
         InterferenceWatch::new(interruptions.cut(), &config.output, config.min_free_bytes);

@@ -25,10 +25,6 @@ use crate::{RunConfig, RunError};
 /// each stream for a moment.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Socket of the Prometheus endpoint, which is bound before the nodes are asked.
-#[derive(Debug)]
-pub(crate) struct Endpoint(TcpListener);
-
 /// Labels and findings of the run.
 pub(crate) struct RunFacts {
     /// Benchmark, scenario, mode and division.
@@ -47,35 +43,34 @@ pub struct Reading {
     pub failed: bool,
 }
 
-impl Endpoint {
-    pub(crate) fn bind(address: SocketAddr) -> Result<Self, RunError> {
-        let refused = |error| RunError::Usage(format!("--metrics {address}: {error}"));
-        TcpListener::bind(address).map(Self).map_err(refused)
-    }
+/// Binds the socket of the Prometheus endpoint.
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, RunError> {
+    let refused = |error| RunError::Usage(format!("--metrics {address}: {error}"));
+    TcpListener::bind(address).map_err(refused)
+}
 
-    /// Serves the metrics over HTTP until the process ends. `read` returns the counters; once it
-    /// returns `None`, the last metrics are served.
-    pub(crate) fn serve(
-        self,
-        run: RunFacts,
-        read: impl Fn() -> Option<Reading> + Send + 'static,
-    ) -> Result<(), RunError> {
-        let last: Arc<Mutex<(Option<Instant>, String, _)>> =
-            Arc::new(Mutex::new((None, String::new(), read)));
-        let page = move || {
-            let (made, text, read) = &mut *last.lock();
-            if made.is_none_or(|made| made.elapsed() >= FRESH) {
-                if let Some(reading) = read() {
-                    *text = page(&run, &reading);
-                }
-                *made = Some(Instant::now());
+/// Serves the metrics over HTTP until the process ends. `read` returns the counters; once it
+/// returns `None`, the last metrics are served.
+pub(crate) fn serve(
+    endpoint: TcpListener,
+    run: RunFacts,
+    read: impl Fn() -> Option<Reading> + Send + 'static,
+) -> Result<(), RunError> {
+    let last: Arc<Mutex<(Option<Instant>, String, _)>> =
+        Arc::new(Mutex::new((None, String::new(), read)));
+    let page = move || {
+        let (made, text, read) = &mut *last.lock();
+        if made.is_none_or(|made| made.elapsed() >= FRESH) {
+            if let Some(reading) = read() {
+                *text = page(&run, &reading);
             }
-            text.clone()
-        };
-        let page = Arc::new(page);
-        netdiv_node_common::metrics::serve_on_thread(self.0, move || page())
-            .map_err(|error| RunError::Failed(format!("cannot serve metrics: {error}")))
-    }
+            *made = Some(Instant::now());
+        }
+        text.clone()
+    };
+    let page = Arc::new(page);
+    netdiv_node_common::metrics::serve_on_thread(endpoint, move || page())
+        .map_err(|error| RunError::Failed(format!("cannot serve metrics: {error}")))
 }
 
 impl RunFacts {
