@@ -53,32 +53,11 @@ impl Clocks {
     }
 }
 
-/// Flag that is set once a file of this process has reached its size limit: later writes are lost.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FileLimit(Arc<AtomicBool>);
-
-impl FileLimit {
-    /// Records that a file has reached the limit.
-    pub(crate) fn note(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if self.0.load(Ordering::SeqCst) {
-            return Err(
-                "a file of this run has reached the size limit (SIGXFSZ), so that LoadGen's logs are incomplete: raise the limit \
-                 (ulimit -f), and run again"
-                    .into(),
-            );
-        }
-        Ok(())
-    }
-}
-
 /// Detector of interference with a run's measurement.
 #[derive(Debug)]
 pub(crate) struct InterferenceWatch {
-    cut: FileLimit,
+    /// Set once a file of this process has reached its size limit: later writes are lost.
+    cut: Arc<AtomicBool>,
     start: Clocks,
     last_look: Mutex<Clocks>,
     output: PathBuf,
@@ -86,7 +65,7 @@ pub(crate) struct InterferenceWatch {
 }
 
 impl InterferenceWatch {
-    pub(crate) fn new(cut: FileLimit, output: &Path, min_free_bytes: u64) -> Self {
+    pub(crate) fn new(cut: Arc<AtomicBool>, output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
         let last_look = Mutex::new(start);
         let space = FreeSpace::new(output, min_free_bytes);
@@ -95,7 +74,13 @@ impl InterferenceWatch {
 
     /// Fails with the reason if the measurement is invalid.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.cut.check()?;
+        if self.cut.load(Ordering::SeqCst) {
+            return Err(
+                "a file of this run has reached the size limit (SIGXFSZ), so that LoadGen's logs are incomplete: raise the limit \
+                 (ulimit -f), and run again"
+                    .into(),
+            );
+        }
         let now = Clocks::now();
         check_clocks(self.start, now)?;
         check_clocks(std::mem::replace(&mut *self.last_look.lock(), now), now)?;
@@ -148,10 +133,10 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_grow_spoils_the_run_for_good() {
-        let cut = FileLimit::default();
+        let cut = Arc::<AtomicBool>::default();
         let fitness = InterferenceWatch::new(cut.clone(), Path::new("/"), 0);
         fitness.check().unwrap();
-        cut.note();
+        cut.store(true, Ordering::SeqCst);
         for _ in 0..2 {
             assert!(fitness.check().unwrap_err().contains("ulimit -f"));
         }

@@ -3,7 +3,11 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -17,7 +21,7 @@ use crate::{
     error::EXIT_FAILED,
     folder_lock::{self, FolderLock},
     output,
-    run::{guard::interference::FileLimit, progress},
+    run::progress,
 };
 
 /// Period in which all signals count as one: a shell may send one to a process and to its group.
@@ -31,7 +35,7 @@ const TIDYING: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(crate) struct Interruptions {
     reaction: Arc<Mutex<Reaction>>,
-    cut: FileLimit,
+    cut: Arc<AtomicBool>,
 }
 
 /// Function that ends a run, for the signal of that name.
@@ -61,7 +65,7 @@ impl Interruptions {
             loop {
                 let signal = runtime.block_on(signals.next());
                 if signal == Signal::FileTooLarge {
-                    cut.note();
+                    cut.store(true, Ordering::SeqCst);
                     continue;
                 }
                 let since = first.get_or_insert_with(Instant::now).elapsed();
@@ -94,7 +98,7 @@ impl Interruptions {
 
     /// Returns the flag that is set once a file cannot grow, which leaves a hole in the logs of a
     /// run.
-    pub(crate) fn cut(&self) -> FileLimit {
+    pub(crate) fn cut(&self) -> Arc<AtomicBool> {
         self.cut.clone()
     }
 }
