@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use tracing::info;
 
 use super::{
+    SurveyReply,
     responses::{describe_response, mark_different},
-    survey::{self, SurveyReply},
 };
 use crate::{RunConfig, RunError, qsl::library::Library};
 
@@ -47,7 +47,7 @@ pub(crate) fn send(
     library.load_samples(&[SAMPLE]).map_err(|Abort(why)| RunError::Usage(why))?;
     let library = Arc::new(library);
     let bytes = library.loaded()[SAMPLE].as_ref().map_or(0, |sample| sample.bytes.len());
-    let answered = survey::nodes(asked).into_iter().zip(asked).zip(fits);
+    let answered = super::nodes(asked).into_iter().zip(asked).zip(fits);
     let answered = answered.map(|((node, asked), fits)| match (&asked.answer, fits) {
         (Ok(info), Some(Ok(()))) => send_to_node(settings, info, &library, node),
         (Ok(_), Some(Err(why))) => node.failed(why, false),

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::{
     RunError,
     run::{
-        outcome::{conclude, counters::RunCounters},
+        outcome::{conclude, record::RunCounters},
         setup::loadgen_test::LoadGenTest,
     },
     units::count,

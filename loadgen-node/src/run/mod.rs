@@ -14,10 +14,7 @@ pub(crate) use self::guard::{
     free_space::check_free_space, interference::CLOCK_TOLERANCE, signals::Interruptions,
 };
 pub use self::{
-    outcome::{
-        counters::RunCounters,
-        record::{node as node_record, process},
-    },
+    outcome::record::{RunCounters, node as node_record, process},
     progress::metrics::Reading,
     setup::loadgen_test::LoadGenTest,
     system::{InProcessEngines, StartEngines, System},

@@ -13,7 +13,7 @@ use crate::{
     RunError, node_times,
     record::{Carrier, Digests, Evidence, Shortage},
     run::{
-        outcome::{counters::RunCounters, record},
+        outcome::record::{self, RunCounters},
         progress::metrics::Reading,
         setup::{loadgen_test::LoadGenTest, machines::Traffic},
         system::System,

@@ -16,7 +16,7 @@ use crate::{
     record::{Digests, Verdict},
     run::{
         guard::{interference::InterferenceWatch, signals::Interruptions, watchdog},
-        outcome::{conclude, counters::RunCounters},
+        outcome::{conclude, record::RunCounters},
         progress::{
             self,
             metrics::{self, Reading, RunFacts},

@@ -22,7 +22,11 @@ use crate::{
     report,
     run::{
         guard::watchdog,
-        outcome::{accuracy::script, counters::RunCounters, judgement::RunJudgement, record},
+        outcome::{
+            accuracy::script,
+            judgement::RunJudgement,
+            record::{self, RunCounters},
+        },
         progress,
         setup::loadgen_test::LoadGenTest,
     },

@@ -7,7 +7,7 @@ use crate::{
     output,
     record::{Accuracy, Digests, Verdict},
     run::{
-        outcome::{accuracy, counters::RunCounters},
+        outcome::{accuracy, record::RunCounters},
         setup::loadgen_test::LoadGenTest,
     },
 };

@@ -2,6 +2,5 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod conclude;
-pub(crate) mod counters;
 mod judgement;
 pub(crate) mod record;
