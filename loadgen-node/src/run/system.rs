@@ -91,7 +91,7 @@ pub(super) fn measure(
         metrics::serve(endpoint, RunFacts::new(config, findings), system.reader())?;
     }
     let fitness =
-        InterferenceWatch::new(interruptions.cut(), &config.output, config.min_free_bytes);
+        InterferenceWatch::new(interruptions.cut.clone(), &config.output, config.min_free_bytes);
     let stop = system.stopper();
     interruptions.end_run(move |signal| stop(Failure::Interrupted(signal.into())));
     let (began, started) = (SystemTime::now(), Instant::now());

@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const LOST: Duration = Duration::from_secs(30);
 
 /// Function that returns the free bytes of a folder's file system.
-type ReadFreeBytes = fn(&Path) -> io::Result<u64>;
+pub(crate) type ReadFreeBytes = fn(&Path) -> io::Result<u64>;
 
 /// File system of a folder, and the free bytes that it must have.
 #[derive(Debug)]
@@ -40,11 +40,7 @@ struct AskThread {
 }
 
 impl FreeSpace {
-    pub(crate) fn new(folder: &Path, min_free_bytes: u64) -> Self {
-        Self::asked_by(free_bytes, folder, min_free_bytes)
-    }
-
-    fn asked_by(ask: ReadFreeBytes, folder: &Path, min_free_bytes: u64) -> Self {
+    pub(crate) fn new(ask: ReadFreeBytes, folder: &Path, min_free_bytes: u64) -> Self {
         Self { folder: folder.into(), min_free_bytes, ask, asking: Mutex::default() }
     }
 
@@ -96,7 +92,7 @@ pub(crate) fn check_free_space(folder: &Path, min_free_bytes: u64) -> Result<(),
     check_free_bytes(free_bytes(folder), folder, min_free_bytes)
 }
 
-fn free_bytes(folder: &Path) -> io::Result<u64> {
+pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let system = retry_on_intr(|| statvfs(folder))?;
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
@@ -124,7 +120,7 @@ mod tests {
     #[test]
     fn a_file_system_without_room_is_named() {
         for check in
-            [check_free_space, |folder: &Path, bytes| FreeSpace::new(folder, bytes).check()]
+            [check_free_space, |folder: &Path, n| FreeSpace::new(free_bytes, folder, n).check()]
         {
             check(Path::new("/"), 1).unwrap();
             let error = check(Path::new("/"), u64::MAX).unwrap_err();
@@ -139,7 +135,7 @@ mod tests {
             thread::sleep(Duration::from_secs(3600));
             Ok(0)
         };
-        let space = FreeSpace::asked_by(hangs, Path::new("/"), 1);
+        let space = FreeSpace::new(hangs, Path::new("/"), 1);
         let started = Instant::now();
         space.check().unwrap();
         space.check().unwrap();
@@ -151,7 +147,7 @@ mod tests {
 
     #[test]
     fn each_look_asks_again() {
-        let space = FreeSpace::new(Path::new("/"), 1);
+        let space = FreeSpace::new(free_bytes, Path::new("/"), 1);
         for _ in 0..3 {
             space.check().unwrap();
             assert_eq!(space.asking.lock().as_ref().unwrap().asked, None);

@@ -17,7 +17,10 @@ use std::{
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{official_log, run::guard::free_space::FreeSpace};
+use crate::{
+    official_log,
+    run::guard::free_space::{FreeSpace, free_bytes},
+};
 
 /// Maximum difference between the wall clock and its time without corrections: the time that
 /// reading two clocks may take on a busy machine, plus a thousandth of the elapsed time, twice what
@@ -68,7 +71,7 @@ impl InterferenceWatch {
     pub(crate) fn new(cut: Arc<AtomicBool>, output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
         let last_look = Mutex::new(start);
-        let space = FreeSpace::new(output, min_free_bytes);
+        let space = FreeSpace::new(free_bytes, output, min_free_bytes);
         Self { cut, start, last_look, output: output.into(), space }
     }
 

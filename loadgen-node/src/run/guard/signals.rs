@@ -35,7 +35,8 @@ const TIDYING: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(crate) struct Interruptions {
     reaction: Arc<Mutex<Reaction>>,
-    cut: Arc<AtomicBool>,
+    /// Set once a file cannot grow, which leaves a hole in the logs of a run.
+    pub(crate) cut: Arc<AtomicBool>,
 }
 
 /// Function that ends a run, for the signal of that name.
@@ -94,12 +95,6 @@ impl Interruptions {
     /// Calls `stop` for the first signal from now on.
     pub(crate) fn end_run(&self, stop: impl Fn(&str) + Send + 'static) {
         self.reaction.lock().stop = Some(Box::new(stop));
-    }
-
-    /// Returns the flag that is set once a file cannot grow, which leaves a hole in the logs of a
-    /// run.
-    pub(crate) fn cut(&self) -> Arc<AtomicBool> {
-        self.cut.clone()
     }
 }
 
