@@ -3,7 +3,6 @@
 
 use std::{
     collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,7 +15,7 @@ use crate::{
     engine::{
         answer::{BatchReply, Times, failure, reply},
         interface::{BatchAnswers, DoneCallback, Engine},
-        work::{EngineWork, drop_abandoned, panic_text},
+        work::{EngineWork, drop_abandoned, guarded},
     },
     ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError, metrics},
     sample::queued_sample::QueuedSample,
@@ -64,10 +63,8 @@ impl EngineWork for BatchedWork {
 
     fn when_done(&mut self, done: DoneCallback) -> bool {
         // After a panic, `finish` reports that the batch is lost.
-        catch_unwind(AssertUnwindSafe(|| self.engine.when_done(done))).unwrap_or_else(|panic| {
-            error!(panic = panic_text(panic.as_ref()), "cannot begin a batch");
-            false
-        })
+        let told = guarded(|| self.engine.when_done(done));
+        told.inspect_err(|error| error!(%error, "cannot begin a batch")).unwrap_or(false)
     }
 
     /// Finishes the batch that was begun first.
@@ -114,8 +111,8 @@ impl BegunBatch {
         pulse.record_begin(batch.len(), taken);
         let payloads = batch.iter_mut().map(|sample| std::mem::take(&mut sample.payload)).collect();
         // After a panic, `finish` reports that the batch is missing.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
-            error!(panic = panic_text(panic.as_ref()), "cannot begin a batch");
+        if let Err(error) = guarded(|| engine.begin(payloads)) {
+            error!(%error, "cannot begin a batch");
         }
         Some(Self { batch, taken })
     }
@@ -156,14 +153,12 @@ impl BegunBatch {
 /// Waits for the engine's oldest batch, which has `samples` samples, and returns its result. A
 /// panic or a wrong number of answers counts as a failure of the engine, and the node continues.
 fn finish(engine: &mut dyn Engine, samples: usize) -> Result<BatchAnswers, EngineError> {
-    let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
-    let outcome = match ran {
-        Ok(Ok(answered)) if answered.answers.len() != samples => {
+    let outcome = match guarded(|| engine.finish()).flatten() {
+        Ok(answered) if answered.answers.len() != samples => {
             let answers = count(answered.answers.len(), "answer");
             Err(EngineError::Failed(format!("{answers} for {}", count(samples, "sample"))))
         }
-        Ok(outcome) => outcome,
-        Err(panic) => Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref())))),
+        outcome => outcome,
     };
     if let Err(failure) = &outcome {
         error!(%failure, samples, "a batch failed");

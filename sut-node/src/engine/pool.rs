@@ -2,7 +2,6 @@
 //! queue.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         mpsc::{self, Sender},
@@ -25,7 +24,7 @@ use crate::{
         streaming::StreamingWork,
         task::serve,
         thread::EngineThread,
-        work::{EngineWork, panic_text},
+        work::{EngineWork, guarded},
     },
     ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError},
     model::{identity::Model, workload::Lengths},
@@ -173,9 +172,7 @@ fn warm_up(
 ) -> bool {
     let outcome = {
         let _turn = turn.lock();
-        catch_unwind(AssertUnwindSafe(|| work.warm_up())).unwrap_or_else(|panic| {
-            Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref()))))
-        })
+        guarded(|| work.warm_up()).flatten()
     };
     let is_warm = outcome.is_ok();
     // After another engine has failed, the receiver may be gone.

@@ -2,7 +2,6 @@
 
 use std::{
     mem::take,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::{Context, Poll},
 };
@@ -14,7 +13,7 @@ use crate::{
     engine::{
         interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
-        work::{EngineWork, drop_abandoned, panic_text},
+        work::{EngineWork, drop_abandoned, guarded},
     },
     ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError, metrics},
     sample::queued_sample::QueuedSample,
@@ -43,17 +42,13 @@ impl<E: StreamingEngine + ?Sized> StreamingWork<E> {
     fn call(&mut self, samples: usize, call: impl FnOnce(&mut E) -> Result<(), EngineError>) {
         self.pulse.record_begin(samples, self.clock.now());
         let engine = self.engine.as_mut();
-        let outcome = catch_unwind(AssertUnwindSafe(|| call(&mut *engine)));
-        let outcome = outcome.unwrap_or_else(|panic| {
-            Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref()))))
-        });
+        let outcome = guarded(|| call(&mut *engine)).flatten();
         if let Err(failure) = &outcome {
             error!(%failure, samples, "a streaming engine failed");
             metrics::failed_batch();
             // Each remaining sink reports the failure when it is dropped.
-            let dropped = catch_unwind(AssertUnwindSafe(|| engine.drop_all()));
-            if let Err(panic) = dropped {
-                error!(panic = panic_text(panic.as_ref()), "cannot drop its samples");
+            if let Err(error) = guarded(|| engine.drop_all()) {
+                error!(%error, "cannot drop its samples");
             }
         }
         match &outcome {

@@ -1,6 +1,6 @@
 //! Interface between an engine's thread or task and any kind of engine.
 
-use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{
     engine::interface::DoneCallback,
@@ -41,7 +41,11 @@ pub(crate) fn drop_abandoned(samples: &mut Vec<QueuedSample>) {
     }
 }
 
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
+/// Calls an engine. A panic counts as a failure of the engine, and the node continues.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, EngineError> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
+        EngineError::Failed(format!("panic: {text}"))
+    })
 }
