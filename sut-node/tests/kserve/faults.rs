@@ -21,7 +21,6 @@ use crate::{
             refusal::Refusal,
             server_settings::ServersConfig,
             testing::PROMPT,
-            token_receiver::TokenCollector,
         },
     },
     model::{
@@ -44,14 +43,14 @@ fn servers(server: &Fake) -> KserveServers {
 fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refusal>) {
     let [inputs, outputs] = tensors();
     let tokens = TokenPlan::new(Arc::new(model), &inputs, &outputs).unwrap();
-    let mut taken = TokenCollector::default();
+    let mut taken = Vec::new();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let servers = servers(server);
         let timeout = server.settings.timeout;
         tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, timeout).await
     });
-    (taken.0, outcome)
+    (taken, outcome)
 }
 
 /// Requests at most three tokens from a server that executes `acts`. Returns the tokens, or the
@@ -235,7 +234,7 @@ fn a_request_that_was_not_processed_may_be_sent_again() {
         let outcome = runtime.block_on(async {
             let servers = remote::servers::Servers::new(&settings.urls);
             let servers = servers.with(|url| Caller::new(url, &settings));
-            let (server, mut taken) = (&servers.all()[0], TokenCollector::default());
+            let (server, mut taken) = (&servers.all()[0], Vec::new());
             tokens.attempt(server, &PROMPT, &mut taken, settings.timeout).await
         });
         let refused = outcome.unwrap_err();
@@ -316,7 +315,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         let outcome = runtime.block_on(async {
             let servers = servers(&server);
             let pass = Pass { rows: 1, lengths: Vec::new() };
-            pair(true).try_pass(&servers.all()[0], &pass, &TokenCollector::default(), timeout).await
+            pair(true).try_pass(&servers.all()[0], &pass, &Vec::new(), timeout).await
         });
         let error = outcome.err().map(Refusal::into_text).unwrap_or_default();
         assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{name}: {error}");

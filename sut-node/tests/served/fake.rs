@@ -8,10 +8,7 @@ use tokio::runtime::Builder;
 pub(super) use crate::fake_server::{FakeServer, Step, chunk, events, head, refusal};
 use crate::{
     engine::{
-        remote::{
-            server_settings::ServersConfig, servers::Servers, testing::PROMPT,
-            token_receiver::TokenCollector,
-        },
+        remote::{server_settings::ServersConfig, servers::Servers, testing::PROMPT},
         served::{
             exchange::OpenAiExchange,
             output::Remarks,
@@ -70,8 +67,8 @@ pub(super) fn patience(words: &str) -> Duration {
 pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineError>) {
     let exchange = OpenAiExchange::new(Arc::new(settings.clone()));
     let servers = Servers::new(&settings.servers.urls);
-    let mut taken = TokenCollector::default();
+    let mut taken = Vec::new();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken));
-    (taken.0, outcome.map(|(remarks, _)| remarks))
+    (taken, outcome.map(|(remarks, _)| remarks))
 }

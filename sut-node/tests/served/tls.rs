@@ -24,7 +24,6 @@ use crate::engine::{
     remote::{
         servers::Servers,
         testing::{PROMPT, tiny},
-        token_receiver::TokenCollector,
     },
     served::{exchange::OpenAiExchange, settings::Dialect::Vllm},
 };
@@ -106,7 +105,7 @@ async fn http_2_is_spoken_without_tls_where_it_is_asked_for() {
         let servers = Servers::new(&settings.servers.urls);
         let exchange = OpenAiExchange::new(Arc::new(settings));
         for _ in 0..2 {
-            let mut taken = TokenCollector::default();
+            let mut taken = Vec::new();
             let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
             assert_eq!(outcome.is_ok(), is_well, "{url}");
             if let Err(error) = outcome {
@@ -139,12 +138,12 @@ async fn servers_are_reached_over_tls_with_a_token() {
             settings.servers.timeout = std::time::Duration::from_secs(10);
             let servers = Servers::new(&settings.servers.urls);
             let exchange = OpenAiExchange::new(Arc::new(settings));
-            let mut taken = TokenCollector::default();
+            let mut taken = Vec::new();
             let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
             let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(words), "{protocol}: {error}");
             assert_eq!(
-                (taken.0.len(), error.is_empty()),
+                (taken.len(), error.is_empty()),
                 ((words.is_empty()) as usize, words.is_empty()),
                 "{error}"
             );

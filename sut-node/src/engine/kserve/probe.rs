@@ -21,7 +21,7 @@ use crate::{
         },
         remote::{
             refusal::Refusal, server_settings::ServersConfig, servers::Servers,
-            start::wait_until_ready, token_receiver::Discard,
+            start::wait_until_ready,
         },
     },
     ground::error::EngineError,
@@ -162,7 +162,7 @@ async fn ask(
             let tensors = TensorPlan { manifest, workload, has_batch_dimension: batch };
             for pass in tensors.workload.warm_up(&[1], &[]) {
                 tensors
-                    .try_pass(server, &pass, &Discard, time)
+                    .try_pass(server, &pass, &Vec::new(), time)
                     .await
                     .map_err(Refusal::into_text)?;
             }
@@ -173,7 +173,7 @@ async fn ask(
             let prompt: Vec<_> = prompt(&few.served).collect();
             let tokens = TokenPlan::new(few, &model.inputs, &model.outputs)?;
             tokens
-                .attempt(server, &prompt, &mut Discard, time)
+                .attempt(server, &prompt, &mut Vec::new(), time)
                 .await
                 .map_err(Refusal::into_text)?;
             Plan::Tokens(TokenPlan::new(wanted.clone(), &model.inputs, &model.outputs)?)

@@ -39,22 +39,10 @@ impl TokenReceiver for Sink {
     }
 }
 
-/// Discards the tokens, for a caller that only checks that a response arrives.
-pub(crate) struct Discard;
-
-impl TokenReceiver for Discard {
-    fn tokens(&mut self, _: &[i32]) {}
-}
-
-/// Stores the tokens of a response, for tests and fuzz targets.
-#[cfg(any(test, feature = "fuzzing"))]
-#[derive(Default)]
-pub(crate) struct TokenCollector(pub(crate) Vec<i32>);
-
-#[cfg(any(test, feature = "fuzzing"))]
-impl TokenReceiver for TokenCollector {
+/// Stores the tokens, for probes and tests.
+impl TokenReceiver for Vec<i32> {
     fn tokens(&mut self, ids: &[i32]) {
-        self.0.extend(ids);
+        self.extend(ids);
     }
 }
 
@@ -141,12 +129,12 @@ mod tests {
     async fn a_timer_that_has_gone_off_ends_no_later_wait() {
         let long = Instant::now() + Duration::from_secs(3600);
         let mut patience = StallTimer::new(Instant::now());
-        let silent = patience.wait(pending::<()>(), &Discard, Instant::now()).await;
+        let silent = patience.wait(pending::<()>(), &Vec::new(), Instant::now()).await;
         assert_eq!(silent, Err(STALLED.into()));
         let answer = sleep_until(Instant::now() + Duration::from_millis(10));
-        assert_eq!(patience.wait(answer, &Discard, long).await, Ok(()));
+        assert_eq!(patience.wait(answer, &Vec::new(), long).await, Ok(()));
         // Data that is ready counts, even after the deadline.
-        assert_eq!(patience.wait(ready(1), &Discard, Instant::now()).await, Ok(1));
+        assert_eq!(patience.wait(ready(1), &Vec::new(), Instant::now()).await, Ok(1));
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
-        remote::{reading::read, refusal::Refusal, token_receiver::TokenCollector},
+        remote::{reading::read, refusal::Refusal},
         served::{
             openai::{dialect::api, events::EventResponse},
             output::ServedOutput,
@@ -34,14 +34,14 @@ pub(crate) fn read_answer(
 ) -> (Vec<i32>, Result<(), String>) {
     let pieces: Vec<_> = pieces.collect();
     let mut answer = EventResponse::new(api(dialect), Pieces(pieces.into_iter()));
-    let (output, mut taken) = (ServedOutput::new(model, prompt_tokens), TokenCollector::default());
+    let (output, mut taken) = (ServedOutput::new(model, prompt_tokens), Vec::new());
     // The pieces are ready, so the time does not matter.
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime.block_on(read(&mut answer, output, &mut taken, timeout)).map(drop),
         Err(error) => Err(error.to_string().into()),
     };
-    (taken.0, outcome.map_err(Refusal::into_text))
+    (taken, outcome.map_err(Refusal::into_text))
 }
 
 struct Pieces(vec::IntoIter<Bytes>);

@@ -15,7 +15,7 @@ use crate::{
     engine::{
         remote::{
             servers::{Server, Servers},
-            token_receiver::{Discard, TokenReceiver},
+            token_receiver::TokenReceiver,
         },
         served::{exchange::OpenAiExchange, output::Remarks, settings::ServedConfig},
     },
@@ -107,7 +107,7 @@ async fn probe_one(
     let mut remarks = Remarks::default();
     for _ in 0..2 {
         (remarks, _) =
-            exchange.ask(|_| Some(server.begin_request()), &prompt, &mut Discard).await?;
+            exchange.ask(|_| Some(server.begin_request()), &prompt, &mut Vec::new()).await?;
     }
     let caching = match remarks.cached {
         Some(1..) => PrefixCaching::On,
