@@ -63,12 +63,16 @@ pub(super) fn patience(words: &str) -> Duration {
     Duration::from_millis(if words.contains("no progress within") { 2000 } else { 20_000 })
 }
 
+pub(super) fn exchange(settings: &ServedConfig) -> OpenAiExchange {
+    let servers = Arc::new(Servers::new(&settings.servers.urls));
+    OpenAiExchange::new(Arc::new(settings.clone()), servers)
+}
+
 /// Sends a single request. Returns the received tokens and the outcome.
 pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineError>) {
-    let exchange = OpenAiExchange::new(Arc::new(settings.clone()));
-    let servers = Servers::new(&settings.servers.urls);
+    let exchange = exchange(settings);
     let mut taken = Vec::new();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let outcome = runtime.block_on(exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken));
+    let outcome = runtime.block_on(exchange.ask(&PROMPT, &mut taken));
     (taken, outcome.map(|(remarks, _)| remarks))
 }

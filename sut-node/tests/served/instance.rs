@@ -1,26 +1,20 @@
 //! An engine instance that answers samples, driven like by its task in a node.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use netdiv_contract::v1::Status;
 
-use super::fake::{FakeServer, Step, chunk, events, head, settings};
+use super::fake::{FakeServer, Step, chunk, events, exchange, head, settings};
 use crate::engine::{
     interface::StreamingEngine,
     remote::{
-        servers::Servers,
+        tasks::Tasks,
         testing::{
             expect_answers, next, none_is_under_way, one_is_answered, samples, tiny, wait_until,
             within_a_second,
         },
     },
-    served::{
-        exchange::{OpenAiExchange, Served, served},
-        settings::Dialect::Vllm,
-    },
+    served::{exchange::OpenAiExchange, settings::Dialect::Vllm},
 };
 
 const ANSWER: [&str; 4] = [
@@ -30,10 +24,9 @@ const ANSWER: [&str; 4] = [
     "[DONE]",
 ];
 
-fn engine(urls: &[&str], most: usize) -> Served {
+fn engine(urls: &[&str], most: usize) -> Tasks<OpenAiExchange> {
     let settings = settings(urls, Vllm, tiny(3, &[]));
-    let servers = Arc::new(Servers::new(&settings.servers.urls));
-    served(OpenAiExchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
+    Tasks::new("served", most, || exchange(&settings)).unwrap()
 }
 
 #[tokio::test]
@@ -129,11 +122,7 @@ async fn abandoned_requests_are_cut() {
     {
         for way in 0..3 {
             let server = FakeServer::always(answer.clone());
-            let mut settings = settings(&[&server.url], Vllm, tiny(3, &[]));
-            settings.servers.timeout = Duration::from_secs(60);
-            let servers = Arc::new(Servers::new(&settings.servers.urls));
-            let exchange = OpenAiExchange::new(Arc::new(settings));
-            let mut engine = served(exchange, servers, 2, Arc::default()).unwrap();
+            let mut engine = engine(&[&server.url], 2);
             let (samples, replies) = samples(2);
             engine.begin(samples).unwrap();
             wait_until(|| server.requests().len() == 2).await;

@@ -1,10 +1,6 @@
 //! Facts that a node detects about its serving engines before it is ready.
 
-use std::{
-    fs,
-    sync::{Arc, mpsc},
-    time::Duration,
-};
+use std::{fs, sync::mpsc, time::Duration};
 
 use netdiv_contract::{
     layout::{DataType, TensorView, pack},
@@ -17,7 +13,7 @@ use super::fake::{FakeServer, Step, events, refusal, settings};
 use crate::{
     InProcess,
     engine::{
-        remote::{servers::Servers, testing::tiny},
+        remote::testing::tiny,
         served::{
             load::wait_for_all,
             probe::probe,
@@ -64,10 +60,7 @@ fn a_server_that_is_still_loading_is_waited_for() {
         _ => refusal("404 Not Found", "", "no such path"),
     });
     let mut settings = of(&[&server.url], Llamacpp);
-    let wait = |settings: &ServedConfig| {
-        let servers = Servers::new(&settings.servers.urls);
-        wait_for_all(&Arc::new(settings.clone()), &servers).map_err(|error| error.to_string())
-    };
+    let wait = |settings: &ServedConfig| wait_for_all(settings).map_err(|error| error.to_string());
     let error = wait(&settings).unwrap_err();
     let words = ["/health answers 503: Loading model", "give --engine-start-timeout 10m"];
     assert!(words.iter().all(|word| error.contains(word)), "{error}");

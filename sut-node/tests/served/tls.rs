@@ -19,13 +19,10 @@ use rustls::{
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::fake::settings;
+use super::fake::{exchange, settings};
 use crate::engine::{
-    remote::{
-        servers::Servers,
-        testing::{PROMPT, tiny},
-    },
-    served::{exchange::OpenAiExchange, settings::Dialect::Vllm},
+    remote::testing::{PROMPT, tiny},
+    served::settings::Dialect::Vllm,
 };
 
 const ANSWER: &str = concat!(
@@ -102,11 +99,10 @@ async fn http_2_is_spoken_without_tls_where_it_is_asked_for() {
     for (scheme, is_well) in [("h2c", true), ("http", false)] {
         let url = format!("{scheme}://127.0.0.1:{port}");
         let settings = settings(&[&url], Vllm, tiny(3, &[]));
-        let servers = Servers::new(&settings.servers.urls);
-        let exchange = OpenAiExchange::new(Arc::new(settings));
+        let exchange = exchange(&settings);
         for _ in 0..2 {
             let mut taken = Vec::new();
-            let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
+            let outcome = exchange.ask(&PROMPT, &mut taken).await;
             assert_eq!(outcome.is_ok(), is_well, "{url}");
             if let Err(error) = outcome {
                 assert!(error.to_string().contains(&url), "{error}");
@@ -136,10 +132,9 @@ async fn servers_are_reached_over_tls_with_a_token() {
                 ClientTls::trusting_authority(&ca.path().join("ca.pem")).unwrap();
             settings.servers.token = with_token.then(|| Token::read(&token).unwrap().header());
             settings.servers.timeout = std::time::Duration::from_secs(10);
-            let servers = Servers::new(&settings.servers.urls);
-            let exchange = OpenAiExchange::new(Arc::new(settings));
+            let exchange = exchange(&settings);
             let mut taken = Vec::new();
-            let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
+            let outcome = exchange.ask(&PROMPT, &mut taken).await;
             let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(words), "{protocol}: {error}");
             assert_eq!(

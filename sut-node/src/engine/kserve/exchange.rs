@@ -50,9 +50,9 @@ impl KserveExchange {
             (Plan::Tokens(_), [prompt, ..]) => integers(prompt).collect(),
             _ => Vec::new(),
         };
-        let mut tries = Retries::new();
+        let mut tries = Retries::new(&self.servers);
         loop {
-            let server = tries.next(|busy| self.servers.pick(busy))?;
+            let server = tries.next()?;
             let outcome = match &*self.plan {
                 Plan::Tensors(tensors) => {
                     tensors.attempt(&server, payload, sink, self.timeout).await.map(Some)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{
     engine::remote::{
         refusal::Refusal,
-        servers::{Request, Server},
+        servers::{Request, Servers},
         token_receiver::{TokenReceiver, pause},
     },
     ground::error::EngineError,
@@ -23,22 +23,19 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Attempts to have a server answer one sample.
 pub(crate) struct Retries<'a, C> {
+    servers: &'a Servers<C>,
     refused: usize,
     busy: Option<Request<'a, C>>,
 }
 
 impl<'a, C> Retries<'a, C> {
-    pub(crate) fn new() -> Self {
-        Self { refused: 0, busy: None }
+    pub(crate) fn new(servers: &'a Servers<C>) -> Self {
+        Self { servers, refused: 0, busy: None }
     }
 
-    /// Picks the server for the next attempt. `pick` receives the server that refused the previous
-    /// attempt, if there was one.
-    pub(crate) fn next(
-        &mut self,
-        pick: impl FnOnce(Option<&Server<C>>) -> Option<Request<'a, C>>,
-    ) -> Result<Request<'a, C>, EngineError> {
-        let server = pick(self.busy.as_deref());
+    /// Picks the server for the next attempt, if possible another one than refused the last.
+    pub(crate) fn next(&mut self) -> Result<Request<'a, C>, EngineError> {
+        let server = self.servers.pick(self.busy.as_deref());
         self.busy = None;
         server.ok_or_else(|| EngineError::Failed("there is no server".into()))
     }

@@ -77,17 +77,12 @@ impl<C> Servers<C> {
         };
         let server = self.0.iter().min_by_key(load)?;
         server.picked.fetch_add(1, Ordering::Relaxed);
-        Some(server.begin_request())
+        server.under_way.fetch_add(1, Ordering::Relaxed);
+        Some(Request(server))
     }
 }
 
 impl<C> Server<C> {
-    /// Counts one more request to this server, until the result is dropped.
-    pub(crate) fn begin_request(&self) -> Request<'_, C> {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        Request(self)
-    }
-
     pub(crate) fn url_of(&self, path: &'static str) -> Uri {
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = Some(PathAndQuery::from_static(path));

@@ -2,11 +2,7 @@
 //! answers each sample in a task.
 
 use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Once},
     time::Duration,
 };
 
@@ -19,8 +15,8 @@ use crate::{
             reading::{Parts as _, read},
             refusal::Refusal,
             retries::Retries,
-            servers::{Request, Server, Servers},
-            tasks::{SampleHandler, SlotGuard, Tasks},
+            servers::{Server, Servers},
+            tasks::{SampleHandler, SlotGuard},
             token_receiver::{StallTimer, TokenReceiver},
         },
         served::{
@@ -42,32 +38,18 @@ const TAIL_TIME: Duration = Duration::from_secs(1);
 
 type ServerResponse = EventResponse<Content>;
 
-pub(super) type Served = Tasks<PromptHandler>;
-
 /// State that all samples of an instance share.
-pub(super) struct PromptHandler {
-    exchange: OpenAiExchange,
-    servers: Arc<Servers>,
-    /// Set once a warning about a partly computed prompt was logged.
-    has_warned: Arc<AtomicBool>,
+pub(super) struct OpenAiExchange {
+    pub(super) settings: Arc<ServedConfig>,
+    pub(super) servers: Arc<Servers>,
+    pub(super) client: OpenAiClient,
 }
 
-/// Creates an instance for at most `most` samples in flight. All instances share `said`, which is
-/// set once a warning was logged.
-pub(super) fn served(
-    exchange: OpenAiExchange,
-    servers: Arc<Servers>,
-    most: usize,
-    said: Arc<AtomicBool>,
-) -> io::Result<Served> {
-    Tasks::new("served", most, || PromptHandler { exchange, servers, has_warned: said })
-}
-
-impl SampleHandler for PromptHandler {
+impl SampleHandler for OpenAiExchange {
     async fn answer(&self, payload: Payload, mut sink: Sink, place: SlotGuard) {
         let prompt = payload.tensors().first().map(|prompt| integers(prompt).collect());
         let prompt: Vec<_> = prompt.unwrap_or_default();
-        match self.exchange.ask(|busy| self.servers.pick(busy), &prompt, &mut sink).await {
+        match self.ask(&prompt, &mut sink).await {
             Err(error) => sink.finish_with(Err(error)),
             Ok((remarks, mut rest)) => {
                 if let Some(cached @ 1..) = remarks.cached {
@@ -84,42 +66,35 @@ impl SampleHandler for PromptHandler {
     }
 }
 
-impl PromptHandler {
+impl OpenAiExchange {
+    pub(super) fn new(settings: Arc<ServedConfig>, servers: Arc<Servers>) -> Self {
+        let client = OpenAiClient::new(&settings);
+        Self { settings, servers, client }
+    }
+
+    /// Logs a warning about a partly computed prompt, once for all instances.
     fn warn_of_caching(&self, cached: usize) {
-        if !self.has_warned.swap(true, Ordering::Relaxed) {
-            let off = self.exchange.client.api.no_caching;
+        static WARNED: Once = Once::new();
+        let off = self.client.api.no_caching;
+        WARNED.call_once(|| {
             warn!(
                 cached,
                 "the server reused cached tokens of a prompt, which the division does not allow; required: {off}"
             );
-        }
-    }
-}
-
-/// State that all requests of an instance share.
-pub(super) struct OpenAiExchange {
-    pub(super) settings: Arc<ServedConfig>,
-    pub(super) client: OpenAiClient,
-}
-
-impl OpenAiExchange {
-    pub(super) fn new(settings: Arc<ServedConfig>) -> Self {
-        let client = OpenAiClient::new(&settings);
-        Self { settings, client }
+        });
     }
 
-    /// Sends a prompt to a server that `pick` chooses, and passes the tokens to `taker` as they
-    /// arrive. Returns facts about the server, and the rest of the response, which holds no more
-    /// tokens. The caller reads this rest to its end if the connection is to be used again.
-    pub(super) async fn ask<'a>(
+    /// Sends a prompt to a server, with retries, and passes the tokens to `taker` as they arrive.
+    /// Returns facts about the server, and the rest of the response, which holds no more tokens.
+    /// The caller reads this rest to its end if the connection is to be used again.
+    pub(super) async fn ask(
         &self,
-        pick: impl Fn(Option<&Server>) -> Option<Request<'a>>,
         prompt: &[i64],
         taker: &mut impl TokenReceiver,
     ) -> Result<(Remarks, ServerResponse), EngineError> {
-        let mut tries = Retries::new();
+        let mut tries = Retries::new(&self.servers);
         loop {
-            let server = tries.next(&pick)?;
+            let server = tries.next()?;
             match self.attempt(&server, prompt, taker).await {
                 Ok(answered) => return Ok(answered),
                 Err(refused) => tries.wait_for_retry(server, refused, taker).await?,

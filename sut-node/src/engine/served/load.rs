@@ -1,6 +1,6 @@
 //! Loads the engine `openai`.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
 use netdiv_node_common::words::EngineFacts;
 use tokio::{runtime::Builder, time::timeout};
@@ -14,11 +14,10 @@ use crate::{
             server_settings::ServersConfig,
             servers::Servers,
             start::{LOADING_HINT, wait_until_ready},
+            tasks::Tasks,
         },
         served::{
-            exchange::{OpenAiExchange, served},
-            openai::client::OpenAiClient,
-            probe::{ServedProbe, probe},
+            exchange::OpenAiExchange, openai::client::OpenAiClient, probe::probe,
             settings::ServedConfig,
         },
         settings::{EngineSettings, NodeSettings},
@@ -33,38 +32,42 @@ impl EngineSettings for ServedConfig {
     }
 
     fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
-        let settings = &Arc::new(self.clone());
-        let servers = Arc::new(Servers::new(&settings.servers.urls));
-        connection_limits::check(&settings.servers, node)?;
-        if !settings.servers.start_timeout.is_zero() {
-            wait_for_all(settings, &servers)?;
+        connection_limits::check(&self.servers, node)?;
+        if !self.servers.start_timeout.is_zero() {
+            wait_for_all(self)?;
         }
-        let probed = probe(settings).map_err(|error| match error {
+        let probed = probe(self).map_err(|error| match error {
             EngineError::Failed(why) if why.contains(NO_ANSWER) => {
                 EngineError::Failed(format!("{why}; {LOADING_HINT}"))
             }
             error => error,
         })?;
-        let said = Arc::new(AtomicBool::new(false));
+        let (settings, servers) =
+            (Arc::new(self.clone()), Arc::new(Servers::new(&self.servers.urls)));
         let engine = |_| {
-            let exchange = OpenAiExchange::new(settings.clone());
-            let slots = node.batching.max_batch;
-            EngineKind::waiting(served(exchange, servers.clone(), slots, said.clone()))
+            let exchange = || OpenAiExchange::new(settings.clone(), servers.clone());
+            EngineKind::waiting(Tasks::new("served", node.batching.max_batch, exchange))
         };
         let engines = (0..node.instances).map(engine).collect::<Result<_, EngineError>>()?;
-        Ok((Model { servers: servers.counts(), ..model(settings, probed) }, engines))
+        let model = Model {
+            framework: probed.framework,
+            found: Some(EngineFacts {
+                prefix_caching: probed.prefix_caching,
+                context_tokens: probed.context_tokens,
+            }),
+            servers: servers.counts(),
+            ..Model::of_language("openai", &self.model)
+        };
+        Ok((model, engines))
     }
 }
 
 /// Waits until every server is ready.
-pub(super) fn wait_for_all(
-    settings: &Arc<ServedConfig>,
-    servers: &Servers,
-) -> Result<(), EngineError> {
+pub(super) fn wait_for_all(settings: &ServedConfig) -> Result<(), EngineError> {
     let client = OpenAiClient::new(settings);
-    let ServersConfig { timeout: time, start_timeout, .. } = settings.servers;
+    let ServersConfig { timeout: time, start_timeout, ref urls, .. } = settings.servers;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    for server in servers.all() {
+    for server in Servers::new(urls).all() {
         let ask = async || match timeout(time, client.check_ready(server)).await {
             Ok(answer) => answer,
             Err(_) => Err("no answer within --url-timeout".into()),
@@ -75,15 +78,4 @@ pub(super) fn wait_for_all(
     }
     runtime.shutdown_background();
     Ok(())
-}
-
-fn model(settings: &ServedConfig, probed: ServedProbe) -> Model {
-    Model {
-        framework: probed.framework,
-        found: Some(EngineFacts {
-            prefix_caching: probed.prefix_caching,
-            context_tokens: probed.context_tokens,
-        }),
-        ..Model::of_language("openai", &settings.model)
-    }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeSet,
+    slice,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,10 +14,7 @@ use tracing::warn;
 
 use crate::{
     engine::{
-        remote::{
-            servers::{Server, Servers},
-            token_receiver::TokenReceiver,
-        },
+        remote::{servers::Servers, token_receiver::TokenReceiver},
         served::{exchange::OpenAiExchange, output::Remarks, settings::ServedConfig},
     },
     ground::error::EngineError,
@@ -54,14 +52,16 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError>
     let model = &settings.model;
     let few = model.max_tokens.min(OUTPUT_TOKENS);
     let model = ServedModel { max_tokens: few, min_tokens: 1, ..model.clone() };
-    let exchange = OpenAiExchange::new(Arc::new(ServedConfig { model, ..settings.clone() }));
+    let short = Arc::new(ServedConfig { model, ..settings.clone() });
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let servers = Servers::new(&settings.servers.urls);
     let mut names = BTreeSet::new();
     let mut worst = PrefixCaching::Off;
     let mut context_tokens = None;
-    for server in servers.all() {
-        let (remarks, caching) = runtime.block_on(probe_one(&exchange, server))?;
+    for url in &settings.servers.urls {
+        let servers = Arc::new(Servers::new(slice::from_ref(url)));
+        let exchange = OpenAiExchange::new(short.clone(), servers);
+        let server = &exchange.servers.all()[0];
+        let (remarks, caching) = runtime.block_on(probe_one(&exchange))?;
         let off = exchange.client.api.no_caching;
         match caching {
             PrefixCaching::Off => {}
@@ -97,27 +97,24 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError>
     Ok(ServedProbe { framework: names.join(", "), prefix_caching: worst, context_tokens })
 }
 
-async fn probe_one(
-    exchange: &OpenAiExchange,
-    server: &Server,
-) -> Result<(Remarks, PrefixCaching), EngineError> {
+/// Probes the only server of an exchange.
+async fn probe_one(exchange: &OpenAiExchange) -> Result<(Remarks, PrefixCaching), EngineError> {
     let model = &exchange.settings.model;
     let tokens = model.max_input_tokens.min(PROMPT_TOKENS);
     let prompt = prompt(tokens, model.vocabulary, 0);
     let mut remarks = Remarks::default();
     for _ in 0..2 {
-        (remarks, _) =
-            exchange.ask(|_| Some(server.begin_request()), &prompt, &mut Vec::new()).await?;
+        (remarks, _) = exchange.ask(&prompt, &mut Vec::new()).await?;
     }
     let caching = match remarks.cached {
         Some(1..) => PrefixCaching::On,
         Some(0) if tokens > BLOCK_TOKENS => PrefixCaching::Off,
         _ => {
-            let stated = exchange.client.stated_caching(server);
+            let stated = exchange.client.stated_caching(&exchange.servers.all()[0]);
             let stated = timeout(exchange.settings.servers.timeout, stated).await;
             match stated.unwrap_or(PrefixCaching::CannotTell) {
                 PrefixCaching::CannotTell if tokens > BLOCK_TOKENS => {
-                    by_time(exchange, server, tokens).await?
+                    by_time(exchange, tokens).await?
                 }
                 told => told,
             }
@@ -139,17 +136,13 @@ impl TokenReceiver for FirstTokenTime {
 /// Detects prefix caching by the time to the first token. Sends two new prompts of `tokens` tokens,
 /// each twice. Prefix caching is on if each second response is so much faster that the server
 /// cannot have computed the prompt again. A slow second response proves nothing.
-async fn by_time(
-    exchange: &OpenAiExchange,
-    server: &Server,
-    tokens: u32,
-) -> Result<PrefixCaching, EngineError> {
+async fn by_time(exchange: &OpenAiExchange, tokens: u32) -> Result<PrefixCaching, EngineError> {
     for variant in 1..=2 {
         let prompt = prompt(tokens, exchange.settings.model.vocabulary, variant);
         let mut times = [Duration::ZERO; 2];
         for time in &mut times {
             let (begun, mut first) = (Instant::now(), FirstTokenTime::default());
-            exchange.ask(|_| Some(server.begin_request()), &prompt, &mut first).await?;
+            exchange.ask(&prompt, &mut first).await?;
             *time = first.0.unwrap_or(begun).saturating_duration_since(begun);
         }
         let [computed, again] = times;
