@@ -7,10 +7,7 @@ use std::collections::BTreeMap;
 use netdiv_node_common::words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{
-    manifest::{ManifestError, ModelFile},
-    served_model::ServedModel,
-};
+use crate::model::{manifest::ModelFile, served_model::ServedModel};
 
 /// Description of a decoupled model: a language model in Triton that receives the prompt as a
 /// tensor, and sends tokens as tensors, in several responses to the same request.
@@ -64,7 +61,7 @@ struct DecoupledFile {
 }
 
 impl DecoupledModel {
-    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+    pub(crate) fn of(file: &ModelFile<'_>) -> anyhow::Result<Self> {
         file.parse("", Self::checked)
     }
 

@@ -7,7 +7,7 @@ use netdiv_plugin::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    manifest::{ManifestError, ModelFile, precision, precision_name},
+    manifest::{ModelFile, precision, precision_name},
     served_model::{MAX_TOKENS, ServedModel, within},
 };
 
@@ -85,7 +85,7 @@ impl LanguageModel {
     }
 
     /// Reads and checks the manifest of a language model.
-    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+    pub(crate) fn of(file: &ModelFile<'_>) -> anyhow::Result<Self> {
         let kind = "not a manifest of a language model (docs/ENGINES.md): ";
         file.parse(kind, |keys: LanguageFile| keys.check(file.path))
     }

@@ -120,16 +120,6 @@ impl Serialize for Dimension {
     }
 }
 
-/// Reason why a manifest is invalid.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {why}", path.display())]
-pub(crate) struct ManifestError {
-    /// Path of the manifest.
-    pub path: PathBuf,
-    /// Error in the manifest, with its fix.
-    pub why: String,
-}
-
 /// File that describes a model, in TOML. The engine, and the keys in the file, determine what it
 /// describes.
 #[derive(Debug)]
@@ -140,8 +130,8 @@ pub(crate) struct ModelFile<'a> {
 
 impl<'a> ModelFile<'a> {
     /// Reads the file. Fails if it contains placeholders.
-    pub(crate) fn read(path: &'a Path) -> Result<Self, ManifestError> {
-        let refused = |why| ManifestError { path: path.into(), why };
+    pub(crate) fn read(path: &'a Path) -> anyhow::Result<Self> {
+        let refused = |why: String| anyhow::anyhow!("{}: {why}", path.display());
         let text = files::read_toml(path).map_err(|error| {
             let hint = if is_hub_name(path) { HUB_HINT } else { "" };
             refused(format!("cannot be read: {error}{hint}"))
@@ -167,11 +157,11 @@ impl<'a> ModelFile<'a> {
         &self,
         kind: &str,
         check: impl FnOnce(T) -> Result<M, String>,
-    ) -> Result<M, ManifestError> {
+    ) -> anyhow::Result<M> {
         toml::from_str(&self.text)
             .map_err(|error| format!("{kind}{}", with_suggestion(&error.to_string())))
             .and_then(check)
-            .map_err(|why| ManifestError { path: self.path.into(), why })
+            .map_err(|why| anyhow::anyhow!("{}: {why}", self.path.display()))
     }
 }
 
@@ -280,7 +270,7 @@ impl BatchingTables {
 }
 
 impl Manifest {
-    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+    pub(crate) fn of(file: &ModelFile<'_>) -> anyhow::Result<Self> {
         file.parse("not a manifest (docs/ENGINES.md): ", |keys: ManifestFile| keys.check(file.path))
     }
 

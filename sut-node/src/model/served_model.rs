@@ -3,10 +3,7 @@
 use netdiv_node_common::words::SpeculativeDecoding;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{
-    manifest::{ManifestError, ModelFile},
-    token_limits::TokenLimits,
-};
+use crate::model::{manifest::ModelFile, token_limits::TokenLimits};
 
 /// Description of a language model: its name, and the limits of its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +40,7 @@ fn one() -> u32 {
 }
 
 impl ServedModel {
-    pub(crate) fn of(file: &ModelFile<'_>) -> Result<Self, ManifestError> {
+    pub(crate) fn of(file: &ModelFile<'_>) -> anyhow::Result<Self> {
         file.parse("", Self::checked)
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{
     model::{
         batching::BatchingArgs,
-        manifest::{BatchingTables, ManifestError, ModelFile, precision},
+        manifest::{BatchingTables, ModelFile, precision},
     },
     worker::declaration::Declaration,
 };
@@ -62,25 +62,20 @@ pub(super) fn manifest_path(file: &Path) -> PathBuf {
 impl PythonManifest {
     /// Reads the manifest beside an engine's file, or beside the file that a link leads to. Returns
     /// `None` if there is no manifest.
-    pub(crate) fn read(
-        file: &Path,
-        declaration: &Declaration,
-    ) -> Result<Option<Self>, ManifestError> {
+    pub(crate) fn read(file: &Path, declaration: &Declaration) -> anyhow::Result<Option<Self>> {
         let named = manifest_path(file);
         let is_there = named.symlink_metadata().is_ok();
         let found = companion(file, manifest_path)
-            .map_err(|error| ManifestError { path: named.clone(), why: error.to_string() })?;
+            .map_err(|error| anyhow::anyhow!("{}: {error}", named.display()))?;
         // The reader reports a link that leads nowhere.
         let Some(path) = found.or(is_there.then_some(named)) else { return Ok(None) };
-        let manifest =
-            ModelFile::read(&path)?.parse("", |keys| Self::checked(&path, keys, declaration));
-        manifest.map(Some).map_err(|ManifestError { path, why }| {
-            let file = file.display();
-            let why = format!(
-                "it is read as the manifest of {file} (docs/ENGINES.md#your-engine-in-python): {why}"
-            );
-            ManifestError { path, why }
-        })
+        let file = file.display();
+        let kind = format!(
+            "it is read as the manifest of {file} (docs/ENGINES.md#your-engine-in-python): "
+        );
+        let checked =
+            |keys| Self::checked(&path, keys, declaration).map_err(|why| format!("{kind}{why}"));
+        ModelFile::read(&path)?.parse(&kind, checked).map(Some)
     }
 
     fn checked(
