@@ -86,8 +86,8 @@ mod tests {
             replies::channel(&Arc::default(), 10, 1000, session, false, Wanted::Whole).unwrap();
         let sample = |id| QueuedSample::empty(id, ReplyTarget::Stream(sender.clone()));
         // The engine has room for one sample at a time.
-        let kind =
-            OutputKind { ttft_us: 5000, tpot_us: 1000, tokens: OutputLength { min: 3, max: 3 } };
+        let (ttft, tpot) = (Duration::from_millis(5), Duration::from_millis(1));
+        let kind = OutputKind { ttft, tpot, tokens: OutputLength { min: 3, max: 3 } };
         let settings = TokensConfig { outputs: vec![kind], vocabulary: 100 };
         let engine: Box<dyn WaitingEngine> =
             Box::new(TokensEngine::new(Arc::new(settings), 1).unwrap());

@@ -9,7 +9,13 @@ use netdiv_node_common::{
 };
 use serde::Serialize;
 
-use crate::{engine::shared_args::Given, ground::range::within};
+use crate::{
+    engine::shared_args::Given,
+    ground::{
+        range::{time, within},
+        serialized::microseconds,
+    },
+};
 
 /// Keys of the engine `tokens`.
 #[derive(Debug, Clone, clap::Args, Serialize)]
@@ -49,24 +55,14 @@ pub struct TokensConfig {
 /// Kind of output: the number of its tokens, and the times at which they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OutputKind {
-    /// Time until the first token, in microseconds.
-    pub ttft_us: u64,
-    /// Time from each token to the next, in microseconds.
-    pub tpot_us: u64,
+    /// Time until the first token.
+    #[serde(rename = "ttft_us", serialize_with = "microseconds")]
+    pub ttft: Duration,
+    /// Time from each token to the next.
+    #[serde(rename = "tpot_us", serialize_with = "microseconds")]
+    pub tpot: Duration,
     /// Number of tokens.
     pub tokens: OutputLength,
-}
-
-impl OutputKind {
-    /// Returns the time until the first token.
-    pub fn ttft(&self) -> Duration {
-        Duration::from_micros(self.ttft_us)
-    }
-
-    /// Returns the time from each token to the next.
-    pub fn tpot(&self) -> Duration {
-        Duration::from_micros(self.tpot_us)
-    }
 }
 
 /// Range of the number of tokens of an output.
@@ -82,7 +78,7 @@ pub struct OutputLength {
 /// Maximum number of tokens of an output: more than any benchmark has.
 const MAX_OUTPUT_TOKENS: u32 = 1 << 20;
 
-/// Maximum time until a token, in microseconds: an hour.
+/// Maximum time until a token in a schedule, in microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
 /// Maximum number of kinds in a schedule. All of them are part of the settings that the node
@@ -127,8 +123,8 @@ impl TokensConfig {
         let vocabulary = within("tokens-vocabulary", keys.tokens_vocabulary, ids)?;
         let outputs = match &keys.tokens_schedule {
             None => vec![OutputKind {
-                ttft_us: micros("tokens-ttft", keys.tokens_ttft)?,
-                tpot_us: micros("tokens-tpot", keys.tokens_tpot)?,
+                ttft: time("tokens-ttft", keys.tokens_ttft, TimeSpan::ZERO)?,
+                tpot: time("tokens-tpot", keys.tokens_tpot, TimeSpan::ZERO)?,
                 tokens: keys.tokens_output,
             }],
             Some(path) => {
@@ -149,12 +145,6 @@ impl TokensConfig {
     }
 }
 
-/// Returns the time that a key states, in microseconds. Fails for more than an hour.
-fn micros(key: &str, time: TimeSpan) -> anyhow::Result<u64> {
-    within(key, time, TimeSpan::ZERO..=TimeSpan::from_micros(LONGEST_US))?;
-    Ok(u64::try_from(time.duration().as_micros()).unwrap_or(LONGEST_US))
-}
-
 /// Returns the kinds of output that a schedule states, one for each line. Skips empty lines and
 /// lines that begin with #.
 fn schedule(text: &str) -> Result<Vec<OutputKind>, String> {
@@ -164,9 +154,12 @@ fn schedule(text: &str) -> Result<Vec<OutputKind>, String> {
         let wrong = || format!("line {}: `{line}` is not TTFT_US,TPOT_US,TOKENS", number + 1);
         let fields: Vec<_> = line.split(',').map(str::trim).collect();
         let [ttft, tpot, tokens] = fields[..] else { return Err(wrong()) };
-        let time = |text: &str| text.parse().ok().filter(|us| *us <= LONGEST_US).ok_or_else(wrong);
+        let time = |text: &str| {
+            let us = text.parse().ok().filter(|us| *us <= LONGEST_US).ok_or_else(wrong)?;
+            Ok::<_, String>(Duration::from_micros(us))
+        };
         let tokens = tokens.parse().map_err(|why| format!("line {}: {why}", number + 1))?;
-        Ok(OutputKind { ttft_us: time(ttft)?, tpot_us: time(tpot)?, tokens })
+        Ok(OutputKind { ttft: time(ttft)?, tpot: time(tpot)?, tokens })
     };
     let kinds = lines.map(kind).collect::<Result<Vec<_>, _>>()?;
     match kinds.len() {
@@ -185,7 +178,7 @@ mod tests {
         let kinds = schedule("# short\n5000,100,256\n\n 7000, 0, 1-9 \n").unwrap();
         let words: Vec<String> = kinds.iter().map(|kind| kind.tokens.into()).collect();
         assert_eq!(words, ["256", "1-9"]);
-        assert_eq!(kinds[1].ttft(), Duration::from_millis(7));
+        assert_eq!(kinds[1].ttft, Duration::from_millis(7));
         for (text, words) in [
             ("", "no line"),
             ("1,2", "line 1: `1,2` is not"),

@@ -100,7 +100,7 @@ impl TokenStream {
 
     /// Returns the time at which token number `place` is due.
     fn due(&self, place: u32) -> Instant {
-        self.sink.accepted_at() + self.kind.ttft() + self.kind.tpot() * place
+        self.sink.accepted_at() + self.kind.ttft + self.kind.tpot * place
     }
 
     /// Returns the time of the next token that the client waits for, or `None` after the last one.
@@ -119,7 +119,7 @@ impl TokenStream {
     fn send_until(&mut self, now: Instant, vocabulary: u32) {
         let said = self.sink.token_count() as u32;
         let late = now.saturating_duration_since(self.due(said));
-        let many = match self.kind.tpot() {
+        let many = match self.kind.tpot {
             _ if now < self.due(said) => 0,
             Duration::ZERO => u128::from(self.tokens),
             tpot => late.as_nanos() / tpot.as_nanos() + 1,
@@ -217,7 +217,8 @@ mod tests {
     async fn a_slot_is_free_again_when_its_client_has_left() {
         let tokens = OutputLength { min: 5, max: 5 };
         // One token per hour.
-        let hour = OutputKind { ttft_us: 3_600_000_000, tpot_us: 3_600_000_000, tokens };
+        let hour = Duration::from_secs(3600);
+        let hour = OutputKind { ttft: hour, tpot: hour, tokens };
         let settings = TokensConfig { outputs: vec![hour], vocabulary: 100 };
         let mut engine = TokensEngine::new(Arc::new(settings), 4).unwrap();
         let session = Sessions::default().join(&Default::default()).unwrap();
