@@ -99,7 +99,7 @@ impl Workload for Classification {
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         match &self.jpeg {
             Some(jpeg) => Rows::job(jpeg.clone(), self.threads.clone(), batch),
-            None => Box::new(Stack::new(&self.manifest, &self.threads, batch, label)),
+            None => Stack::job(&self.manifest, &self.threads, batch, |_| Ok(()), label),
         }
     }
 }

@@ -53,10 +53,12 @@ impl NodeClassification {
         Ok(Self { manifest: manifest.clone(), layout, threads, nodes })
     }
 
-    /// Returns the reason why the node of a sample is outside of the graph; `None` if it is inside.
-    fn range_violation(&self, payload: &Payload) -> Option<String> {
-        let number = integers(&payload.tensors()[0]).find(|n| !(0..self.nodes).contains(n))?;
-        Some(format!("node {number}; the graph has nodes 0 to {}", self.nodes - 1))
+    /// Fails if the node of a sample is outside of the graph.
+    fn check(&self, payload: &Payload) -> Result<(), String> {
+        match integers(&payload.tensors()[0]).find(|n| !(0..self.nodes).contains(n)) {
+            Some(n) => Err(format!("node {n}; the graph has nodes 0 to {}", self.nodes - 1)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -66,7 +68,7 @@ impl Workload for NodeClassification {
     }
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
-        let beyond = |payload: &Payload| self.range_violation(payload);
-        Box::new(Stack::excluding(beyond, &self.manifest, &self.threads, batch, label))
+        let check = |payload: &Payload| self.check(payload);
+        Stack::job(&self.manifest, &self.threads, batch, check, label)
     }
 }

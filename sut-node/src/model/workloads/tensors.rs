@@ -59,7 +59,7 @@ impl Workload for TensorsWorkload {
     }
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
-        Box::new(Stack::new(&self.manifest, &self.threads, batch, Bytes::copy_from_slice))
+        Stack::job(&self.manifest, &self.threads, batch, |_| Ok(()), Bytes::copy_from_slice)
     }
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
@@ -89,31 +89,20 @@ struct Group {
 }
 
 impl Stack {
-    pub(super) fn new(
+    /// Creates the batch, without the samples that `check` refuses.
+    pub(super) fn job(
         manifest: &Manifest,
         threads: &Arc<ThreadPool>,
         batch: Arc<[Payload]>,
+        check: impl Fn(&Payload) -> Result<(), String>,
         answer: fn(&[u8]) -> Bytes,
-    ) -> Self {
-        Self::excluding(|_| None, manifest, threads, batch, answer)
-    }
-
-    /// Like [`Self::new`], but without the samples for which `refusal` returns a reason.
-    pub(super) fn excluding(
-        refusal: impl Fn(&Payload) -> Option<String>,
-        manifest: &Manifest,
-        threads: &Arc<ThreadPool>,
-        batch: Arc<[Payload]>,
-        answer: fn(&[u8]) -> Bytes,
-    ) -> Self {
+    ) -> Box<Self> {
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = HashMap::new();
         let mut answers = Vec::with_capacity(batch.len());
         for (place, payload) in batch.iter().enumerate() {
-            let lengths = match refusal(payload) {
-                Some(why) => Err(why),
-                None => free_lengths(&manifest.inputs, manifest.free(), payload.tensors()),
-            };
+            let lengths = check(payload)
+                .and_then(|()| free_lengths(&manifest.inputs, manifest.free(), payload.tensors()));
             let lengths = match lengths {
                 Ok(lengths) => lengths,
                 Err(why) => {
@@ -128,7 +117,8 @@ impl Stack {
             });
             groups[group].places.push(place);
         }
-        Self { answer, threads: threads.clone(), batch, answers, groups, asked: 0, taken: 0 }
+        let threads = threads.clone();
+        Box::new(Self { answer, threads, batch, answers, groups, asked: 0, taken: 0 })
     }
 }
 
