@@ -21,10 +21,7 @@ use tonic::{Request, Response, Status, Streaming, transport};
 use crate::{
     engine::{
         kserve::rpc::{
-            InferParameter, ModelConfigRequest, ModelConfigResponse, ModelInferRequest,
-            ModelInferResponse, ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest,
-            ModelReadyResponse, ModelStreamInferResponse, ServerMetadataRequest,
-            ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
+            InferParameter, ModelInferRequest, ModelInferResponse, ModelStreamInferResponse,
             grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
             infer_parameter::ParameterChoice,
             model_infer_response::InferOutputTensor,
@@ -182,8 +179,6 @@ fn play(acts: Vec<Act>, seen: Arc<RequestLog>, ends: Arc<tokio::sync::Notify>) -
 
 #[tonic::async_trait]
 impl GrpcInferenceService for FakeService {
-    type ModelStreamInferStream = Answers;
-
     async fn model_stream_infer(
         &self,
         request: Request<Streaming<ModelInferRequest>>,
@@ -206,41 +201,6 @@ impl GrpcInferenceService for FakeService {
                 std::future::pending().await
             }
         }
-    }
-
-    async fn server_ready(
-        &self,
-        _: Request<ServerReadyRequest>,
-    ) -> Result<Response<ServerReadyResponse>, Status> {
-        Err(Status::unimplemented("tried with Triton itself"))
-    }
-
-    async fn server_metadata(
-        &self,
-        _: Request<ServerMetadataRequest>,
-    ) -> Result<Response<ServerMetadataResponse>, Status> {
-        Err(Status::unimplemented("tried with Triton itself"))
-    }
-
-    async fn model_ready(
-        &self,
-        _: Request<ModelReadyRequest>,
-    ) -> Result<Response<ModelReadyResponse>, Status> {
-        Err(Status::unimplemented("tried with Triton itself"))
-    }
-
-    async fn model_metadata(
-        &self,
-        _: Request<ModelMetadataRequest>,
-    ) -> Result<Response<ModelMetadataResponse>, Status> {
-        Err(Status::unimplemented("tried with Triton itself"))
-    }
-
-    async fn model_config(
-        &self,
-        _: Request<ModelConfigRequest>,
-    ) -> Result<Response<ModelConfigResponse>, Status> {
-        Err(Status::unimplemented("tried with Triton itself"))
     }
 }
 
