@@ -243,10 +243,7 @@ impl StreamingEngine for Decoder {
 mod tests {
     use std::fs;
 
-    use netdiv_node_common::resources::files;
-
     use super::*;
-    use crate::engine::onnx_file::tests::write_beside;
     use crate::model::token_limits::TokenLimits;
 
     /// Prompts and the model's outputs, which `deploy/sorting/train.py` computed without a cache.
@@ -357,22 +354,6 @@ mod tests {
         let missing = DecoderConfig { file: Some("/nowhere.onnx".into()), ..settings(|_| ()) };
         let error = DecoderModel::load(&missing).err().unwrap().to_string();
         assert!(error.contains("cannot read the model /nowhere.onnx"), "{error}");
-    }
-
-    #[test]
-    fn weights_may_lie_beside_the_model_and_are_part_of_its_digest() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = write_beside(SORTING, folder.path(), "model.onnx_data");
-        let digest = |data: &[u8]| files::sha256_of([&fs::read(&path).unwrap()[..], data]);
-        let load = |sha256: String| {
-            let settings = settings(|model| model.sha256 = sha256);
-            let settings = DecoderConfig { file: Some(path.clone()), ..settings };
-            DecoderModel::load(&settings).map(|model| Decoder::new(Arc::new(model), &settings))
-        };
-        let data = fs::read(folder.path().join("model.onnx_data")).unwrap();
-        assert_eq!(output(&load(digest(&data)).unwrap(), &[10, 3, 1, 2, 11]), [1, 2, 3, 12]);
-        let error = load(digest(&[])).err().unwrap().to_string();
-        assert!(error.contains("its description states"), "{error}");
     }
 
     #[test]

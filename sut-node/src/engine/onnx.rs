@@ -409,11 +409,4 @@ mod tests {
         assert_eq!(group_by_shape(&samples, false), [vec![0, 2], vec![1]]);
         assert_eq!(group_by_shape(&samples, true), [[0], [1], [2]]);
     }
-
-    #[test]
-    fn the_first_largest_element_wins() {
-        assert_eq!(first_largest(&[1.0, 3.0, 3.0, 2.0]), 1);
-        assert_eq!(first_largest(&[-5, -2, -9]), 1);
-        assert_eq!(first_largest(&[1.0, f32::NAN, 5.0, f32::NAN]), 1);
-    }
 }

@@ -32,7 +32,7 @@ const ANSWER: &str = concat!(
 );
 
 /// Returns an acceptor of connections with this protocol, at `localhost`.
-pub(super) fn acceptor(folder: &Path, protocol: &str) -> TlsAcceptor {
+fn acceptor(folder: &Path, protocol: &str) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_file(folder.join("localhost.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.join("localhost.key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -43,51 +43,36 @@ pub(super) fn acceptor(folder: &Path, protocol: &str) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Serves connections with this protocol to clients that know the token. Returns the port.
-async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
-    let acceptor = acceptor(folder, protocol);
+/// Serves connections of this version of HTTP to clients that know the token, with TLS if there is an
+/// acceptor. Returns the port.
+async fn serve(tls: Option<TlsAcceptor>, version: Version) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let answer = move |request: Request<Incoming>| async move {
         let token = request.headers().get("authorization").and_then(|token| token.to_str().ok());
         let known = token == Some("Bearer a-secret-that-is-long-enough");
         let answer = Response::builder().header("content-type", "text/event-stream");
-        let status = if known && request.version() == version { 200 } else { 401 };
+        let is_http = request.uri().scheme_str() != Some("h2c");
+        let status = if known && is_http && request.version() == version { 200 } else { 401 };
         Ok::<_, Infallible>(answer.status(status).body(Full::new(Bytes::from(ANSWER))).unwrap())
     };
     tokio::spawn(async move {
         loop {
             let (connection, _) = listener.accept().await.unwrap();
-            // A client that trusts another authority closes the connection here.
-            let Ok(connection) = acceptor.accept(connection).await else { continue };
             let service = TowerToHyperService::new(tower::service_fn(answer));
-            let connection = TokioIo::new(connection);
-            tokio::spawn(async move {
-                Builder::new(TokioExecutor::new()).serve_connection(connection, service).await
-            });
-        }
-    });
-    port
-}
-
-/// Serves connections without TLS that start with HTTP/2. Returns the port.
-async fn serve_h2c() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let answer = |request: Request<Incoming>| async move {
-        assert_eq!(request.version(), Version::HTTP_2);
-        assert_eq!(request.uri().scheme_str(), Some("http"));
-        let answer = Response::builder().header("content-type", "text/event-stream");
-        Ok::<_, Infallible>(answer.body(Full::new(Bytes::from(ANSWER))).unwrap())
-    };
-    tokio::spawn(async move {
-        loop {
-            let connection = TokioIo::new(listener.accept().await.unwrap().0);
-            let service = TowerToHyperService::new(tower::service_fn(answer));
-            tokio::spawn(async move {
-                let http2 = Builder::new(TokioExecutor::new()).http2_only();
-                http2.serve_connection(connection, service).await
-            });
+            let http = Builder::new(TokioExecutor::new());
+            match &tls {
+                // A client that trusts another authority closes the connection here.
+                Some(tls) => {
+                    let Ok(connection) = tls.accept(connection).await else { continue };
+                    let connection = TokioIo::new(connection);
+                    tokio::spawn(async move { http.serve_connection(connection, service).await });
+                }
+                None => {
+                    let (http, connection) = (http.http2_only(), TokioIo::new(connection));
+                    tokio::spawn(async move { http.serve_connection(connection, service).await });
+                }
+            }
         }
     });
     port
@@ -95,10 +80,11 @@ async fn serve_h2c() -> u16 {
 
 #[tokio::test]
 async fn http_2_is_spoken_without_tls_where_it_is_asked_for() {
-    let port = serve_h2c().await;
+    let port = serve(None, Version::HTTP_2).await;
     for (scheme, is_well) in [("h2c", true), ("http", false)] {
         let url = format!("{scheme}://127.0.0.1:{port}");
-        let settings = settings(&[&url], Vllm, tiny(3, &[]));
+        let mut settings = settings(&[&url], Vllm, tiny(3, &[]));
+        settings.servers.token = Some("Bearer a-secret-that-is-long-enough".parse().unwrap());
         let exchange = exchange(&settings);
         for _ in 0..2 {
             let mut taken = Vec::new();
@@ -120,7 +106,7 @@ async fn servers_are_reached_over_tls_with_a_token() {
     let token = folders[0].path().join("token");
     std::fs::write(&token, "a-secret-that-is-long-enough").unwrap();
     for (protocol, version) in [("http/1.1", Version::HTTP_11), ("h2", Version::HTTP_2)] {
-        let port = serve(folders[0].path(), protocol, version).await;
+        let port = serve(Some(acceptor(folders[0].path(), protocol)), version).await;
         let url = format!("https://localhost:{port}");
         for (ca, with_token, words) in [
             (&folders[0], true, ""),

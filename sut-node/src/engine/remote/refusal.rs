@@ -124,8 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_and_lines_joined() {
-        assert_eq!(short("<html>\n no"), "<html> no");
+    fn long_texts_are_cut() {
         assert!(short(&"é".repeat(1000)).chars().count() < 400);
     }
 }
