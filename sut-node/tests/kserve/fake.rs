@@ -12,7 +12,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_transport::security::ClientTls;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, runtime::Builder};
 use tokio_stream::{Stream, wrappers::TcpListenerStream};
@@ -88,14 +87,7 @@ impl Fake {
             });
         });
         let url = format!("http://{}", address.recv().unwrap());
-        let settings = ServersConfig {
-            urls: vec![url.parse().unwrap()],
-            token: None,
-            tls: ClientTls::without_authority().unwrap(),
-            timeout: Duration::from_secs(60),
-            start_timeout: Duration::ZERO,
-        };
-        Self { settings, seen }
+        Self { settings: testing::servers(&[&url]), seen }
     }
 
     pub(super) fn requests(&self) -> usize {

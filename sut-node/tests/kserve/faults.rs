@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netdiv_transport::security::ClientTls;
 use tokio::runtime::Builder;
 use tonic::{Code, Status, metadata::MetadataMap};
 
@@ -16,11 +15,11 @@ use crate::{
             tokens::TokenPlan,
         },
         remote::{
-            self,
             http2_peer::{Http2Peer, go_away},
             refusal::Refusal,
             server_settings::ServersConfig,
-            testing::PROMPT,
+            servers::Servers,
+            testing::{PROMPT, servers},
         },
     },
     model::{
@@ -34,21 +33,19 @@ use crate::{
 /// Time limit of requests to servers that stay silent.
 const SHORT: Duration = Duration::from_secs(2);
 
-fn servers(server: &Fake) -> KserveServers {
-    let settings = &server.settings;
-    remote::servers::Servers::new(&settings.urls).with(|url| Caller::new(url, settings))
+fn callers(settings: &ServersConfig) -> KserveServers {
+    Servers::new(&settings.urls).with(|url| Caller::new(url, settings))
 }
 
 /// Sends a single request. Returns the received tokens and the outcome.
-fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refusal>) {
+fn ask(settings: &ServersConfig, model: DecoupledModel) -> (Vec<i32>, Result<(), Refusal>) {
     let [inputs, outputs] = tensors();
     let tokens = TokenPlan::new(Arc::new(model), &inputs, &outputs).unwrap();
     let mut taken = Vec::new();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
-        let servers = servers(server);
-        let timeout = server.settings.timeout;
-        tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, timeout).await
+        let servers = callers(settings);
+        tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, settings.timeout).await
     });
     (taken, outcome)
 }
@@ -61,7 +58,7 @@ fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
     if is_silent {
         server.settings.timeout = SHORT;
     }
-    let (taken, outcome) = ask(&server, tiny(3, &[2]));
+    let (taken, outcome) = ask(&server.settings, tiny(3, &[2]));
     outcome.map(|()| taken).map_err(Refusal::into_text)
 }
 
@@ -75,7 +72,7 @@ const ID: &str = "0";
 #[test]
 fn a_request_holds_what_the_file_says() {
     let server = Fake::start(|_, _| sent(&[tokens(ID, &[7, 8, 9]), end(ID)]));
-    let (taken, outcome) = ask(&server, tiny(3, &[2]));
+    let (taken, outcome) = ask(&server.settings, tiny(3, &[2]));
     outcome.unwrap();
     assert_eq!(taken, [7, 8, 9]);
     let request = server.request(0);
@@ -98,10 +95,10 @@ fn a_request_holds_what_the_file_says() {
 #[test]
 fn requests_carry_the_token() {
     let mut server = Fake::start(|_, _| sent(&[tokens(ID, &[7, 8, 9]), end(ID)]));
-    ask(&server, tiny(3, &[])).1.unwrap();
+    ask(&server.settings, tiny(3, &[])).1.unwrap();
     assert_eq!(server.authorization(), None);
     server.settings.token = Some("Bearer a-secret".parse().unwrap());
-    ask(&server, tiny(3, &[])).1.unwrap();
+    ask(&server.settings, tiny(3, &[])).1.unwrap();
     assert_eq!(server.authorization().as_deref(), Some("Bearer a-secret"));
 }
 
@@ -211,7 +208,7 @@ fn only_a_server_with_too_much_to_do_is_asked_again() {
         (Status::internal("CUDA"), false),
     ] {
         let server = Fake::start(move |_, _| vec![Act::Fail(status.clone())]);
-        let (_, outcome) = ask(&server, tiny(3, &[]));
+        let (_, outcome) = ask(&server.settings, tiny(3, &[]));
         let is_busy = matches!(outcome.unwrap_err(), Refusal::Busy { .. });
         assert_eq!(is_busy, again);
     }
@@ -221,22 +218,8 @@ fn only_a_server_with_too_much_to_do_is_asked_again() {
 fn a_request_that_was_not_processed_may_be_sent_again() {
     for (code, again, name) in [(0, true, "NO_ERROR"), (2, false, "INTERNAL_ERROR")] {
         let peer = Http2Peer::start(move |_, _| go_away(code, ""));
-        let settings = ServersConfig {
-            urls: vec![format!("http://{}", peer.address).parse().unwrap()],
-            token: None,
-            tls: ClientTls::without_authority().unwrap(),
-            timeout: 30 * SHORT,
-            start_timeout: Duration::ZERO,
-        };
-        let [inputs, outputs] = tensors();
-        let tokens = TokenPlan::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let outcome = runtime.block_on(async {
-            let servers = remote::servers::Servers::new(&settings.urls);
-            let servers = servers.with(|url| Caller::new(url, &settings));
-            let (server, mut taken) = (&servers.all()[0], Vec::new());
-            tokens.attempt(server, &PROMPT, &mut taken, settings.timeout).await
-        });
+        let settings = servers(&[&format!("http://{}", peer.address)]);
+        let (_, outcome) = ask(&settings, tiny(3, &[]));
         let refused = outcome.unwrap_err();
         assert_eq!(matches!(refused, Refusal::NotProcessed(_)), again, "{refused:?}");
         let why = refused.into_text();
@@ -313,7 +296,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         let server = Fake::start(move |_, _| vec![act.clone()]);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let outcome = runtime.block_on(async {
-            let servers = servers(&server);
+            let servers = callers(&server.settings);
             let pass = Pass { rows: 1, lengths: Vec::new() };
             pair(true).try_pass(&servers.all()[0], &pass, &Vec::new(), timeout).await
         });

@@ -2,13 +2,15 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use netdiv_transport::security::ClientTls;
 use tokio::runtime::Builder;
 
 pub(super) use crate::fake_server::{FakeServer, Step, chunk, events, head, refusal};
 use crate::{
     engine::{
-        remote::{server_settings::ServersConfig, servers::Servers, testing::PROMPT},
+        remote::{
+            servers::Servers,
+            testing::{PROMPT, servers},
+        },
         served::{
             exchange::OpenAiExchange,
             output::Remarks,
@@ -44,17 +46,7 @@ pub(super) fn replay(name: &str, piece: usize) -> Vec<Step> {
 }
 
 pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> ServedConfig {
-    ServedConfig {
-        servers: ServersConfig {
-            urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
-            token: None,
-            tls: ClientTls::without_authority().unwrap(),
-            timeout: Duration::from_secs(20),
-            start_timeout: Duration::ZERO,
-        },
-        dialect,
-        model,
-    }
+    ServedConfig { servers: servers(urls), dialect, model }
 }
 
 /// Returns the time limit for a test whose error contains `words`. It is short only if the server

@@ -13,10 +13,11 @@ use netdiv_contract::{
     tokens,
     v1::{InferResponse, Part, Status, Tokens},
 };
+use netdiv_transport::security::ClientTls;
 use tokio::time::timeout;
 
 use crate::{
-    engine::{interface::WaitingEngine, sink::Sink},
+    engine::{interface::WaitingEngine, remote::server_settings::ServersConfig, sink::Sink},
     ground::clock::Clock,
     model::{
         identity::Model, payload::Payload, served_model::ServedModel, token_limits::TokenLimits,
@@ -42,6 +43,17 @@ pub(crate) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
         min_tokens: 1,
         eos: eos.to_vec(),
         speculative_decoding: None,
+    }
+}
+
+/// Returns settings that lead to servers at these addresses.
+pub(crate) fn servers(urls: &[&str]) -> ServersConfig {
+    ServersConfig {
+        urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
+        token: None,
+        tls: ClientTls::without_authority().unwrap(),
+        timeout: Duration::from_secs(60),
+        start_timeout: Duration::ZERO,
     }
 }
 
