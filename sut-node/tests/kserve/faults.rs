@@ -263,13 +263,11 @@ fn a_model_with_other_tensors_is_refused() {
 /// Returns the plan of a model with one input and one output. `batch` is true if its tensors have a
 /// batch dimension.
 fn pair(batch: bool) -> TensorPlan {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tiny.toml");
     let text = "name = 'tiny'\nmodel = 'tiny'\nworkload = 'tensors'\nprecision = 'fp32'\n\
         inputs = [{ name = 'x', data_type = 'uint8', shape = [3] }]\n\
         outputs = [{ name = 'y', data_type = 'float32', shape = [2] }]\n";
-    std::fs::write(&path, text).unwrap();
-    let manifest = Arc::new(Manifest::of(&ModelFile::read(&path).unwrap()).unwrap());
+    let manifest = Manifest::of(&ModelFile::new("tiny.toml".as_ref(), text)).unwrap();
+    let manifest = Arc::new(manifest);
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let workload = of_manifest(&manifest, &Arc::new(threads)).unwrap();
     TensorPlan { manifest, workload, has_batch_dimension: batch }

@@ -1,32 +1,24 @@
 //! Runs each workload with a model that the test itself provides. Checks the inputs of the model,
 //! and the responses that the workload makes of the outputs.
 
-use std::{fs, sync::Arc};
+use std::fs;
 
 use bytes::Bytes;
-use netdiv_contract::layout::{DataType, TensorView, element_bytes, pack};
-use rayon::ThreadPoolBuilder;
+use netdiv_contract::layout::{DataType, TensorView, pack};
 
 use crate::model::{
-    manifest::{Manifest, ModelFile, Shape},
-    payload::Payload,
-    workload::{AlignedBytes, Pass, Workload},
-    workloads::factory::of_manifest,
+    manifest::{Manifest, ModelFile},
+    workload::Pass,
+    workloads::dry_run::DryRun,
 };
 
 /// A model, which reads the inputs of a pass and writes its outputs.
 type TestModel<'a> = &'a mut dyn FnMut(&Pass, &[&[u8]], &mut [&mut [u8]]);
 
-fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.toml");
+fn workload(manifest: &str) -> Result<DryRun, String> {
     let head = "name = 'toy'\nmodel = 'toy.pt'\nprecision = 'fp32'\n";
-    fs::write(&path, format!("{head}{manifest}")).unwrap();
-    let manifest = ModelFile::read(&path).and_then(|file| Manifest::of(&file));
-    let manifest = Arc::new(manifest.map_err(|error| error.to_string())?);
-    let threads = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
-    let workload = of_manifest(&manifest, &threads)?;
-    Ok((manifest, workload))
+    let file = ModelFile::new("model.toml".as_ref(), format!("{head}{manifest}"));
+    Manifest::of(&file).map_err(|error| error.to_string()).and_then(DryRun::new)
 }
 
 /// Returns the response to each sample of a batch, or the reason why it is missing.
@@ -35,30 +27,8 @@ fn answers(
     samples: &[Bytes],
     model: TestModel<'_>,
 ) -> Vec<Result<Vec<u8>, String>> {
-    let (manifest, workload) = workload(manifest).unwrap();
-    let takes = workload.layout();
-    let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).unwrap();
-    let mut job = workload.job(samples.iter().map(read).collect());
-    while let Some(pass) = job.next_pass() {
-        let bytes = |shape: &Shape| {
-            let lengths = shape.of_batch(pass.rows, &pass.lengths);
-            lengths.iter().product::<usize>() * element_bytes(shape.data_type)
-        };
-        let zeros = |shapes: &[Shape]| -> Vec<AlignedBytes> {
-            shapes.iter().map(|shape| AlignedBytes::zeros(bytes(shape))).collect()
-        };
-        let (mut inputs, mut outputs) = (zeros(&manifest.inputs), zeros(&manifest.outputs));
-        job.write_inputs(&mut inputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>());
-        let inputs: Vec<_> = inputs.iter().map(AlignedBytes::bytes).collect();
-        model(
-            &pass,
-            &inputs,
-            &mut outputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>(),
-        );
-        job.read_outputs(&outputs.iter().map(AlignedBytes::bytes).collect::<Vec<_>>());
-    }
-    let answers = job.answers().into_iter();
-    answers.map(|answer| answer.map(|bytes| bytes.to_vec()).map_err(|e| e.to_string())).collect()
+    let answers = workload(manifest).unwrap().answers(samples, model).into_iter();
+    answers.map(|answer| answer.map(Into::into)).collect()
 }
 
 fn floats(numbers: &[f32]) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! A workload without its model: a node's processing of untrusted samples before and after the
-//! model runs.
+//! A workload with another model than its own, for tests and fuzz targets: a node's processing of
+//! samples before and after the model runs.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::model::{
 /// Maximum size of a tensor of a pass, in bytes; larger passes are not run.
 const MOST_BYTES: usize = 1 << 26;
 
-/// Workload that a manifest describes, with a model whose outputs are zeros. Fuzz targets use it.
+/// Workload that a manifest describes.
 #[derive(Debug)]
 pub(crate) struct DryRun {
     manifest: Arc<Manifest>,
@@ -29,15 +29,20 @@ impl DryRun {
     /// fit its workload.
     pub(crate) fn new(manifest: Manifest) -> Result<Self, String> {
         let manifest = Arc::new(manifest);
-        let threads = ThreadPoolBuilder::new().num_threads(1).build();
+        let threads = ThreadPoolBuilder::new().num_threads(2).build();
         let threads = threads.map_err(|error| error.to_string())?;
         let workload = of_manifest(&manifest, &Arc::new(threads))?;
         Ok(Self { manifest, workload })
     }
 
     /// Runs the samples as one batch. Skips the samples that do not fit the layout, and returns the
-    /// response to each other sample, or the reason why it failed.
-    pub(crate) fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
+    /// response to each other sample, or the reason why it failed. `model` reads the inputs of a
+    /// pass, and writes its outputs, which are zeros before.
+    pub(crate) fn answers(
+        &self,
+        samples: &[Bytes],
+        mut model: impl FnMut(&Pass, &[&[u8]], &mut [&mut [u8]]),
+    ) -> Vec<Result<Bytes, String>> {
         let takes = self.workload.layout();
         let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).ok();
         let batch: Arc<[Payload]> = samples.iter().filter_map(read).collect();
@@ -49,9 +54,15 @@ impl DryRun {
             let of = |shapes: &[Shape]| shapes.iter().map(|shape| zeros(shape, &pass)).collect();
             let inputs: Option<Vec<_>> = of(&self.manifest.inputs);
             let outputs: Option<Vec<_>> = of(&self.manifest.outputs);
-            let (Some(mut inputs), Some(outputs)) = (inputs, outputs) else { break };
+            let (Some(mut inputs), Some(mut outputs)) = (inputs, outputs) else { break };
             job.write_inputs(
                 &mut inputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>(),
+            );
+            let inputs: Vec<_> = inputs.iter().map(AlignedBytes::bytes).collect();
+            model(
+                &pass,
+                &inputs,
+                &mut outputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>(),
             );
             job.read_outputs(&outputs.iter().map(AlignedBytes::bytes).collect::<Vec<_>>());
         }

@@ -2,7 +2,7 @@
 
 pub(crate) mod classification;
 mod detection;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod dry_run;
 pub(crate) mod factory;
 mod node_classification;
