@@ -14,7 +14,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 use tracing::error;
 
 use crate::{
-    engine::{list::EngineConfig, plugin::settings::PluginConfig},
+    engine::{list::EngineConfig, plugin::settings::PluginModelConfig},
     model::identity::Model,
     settings::{config::Config, published::published_text},
 };
@@ -44,9 +44,9 @@ impl Evidence {
     pub(crate) fn of(config: &Config, model: &Model) -> anyhow::Result<Arc<Self>> {
         let mut config = config.clone();
         if let (EngineConfig::Torch(plugin), Some(sizes)) = (&mut config.engine, &model.batch_sizes)
-            && let PluginConfig::Tensors(plugin) = Arc::make_mut(plugin)
+            && let PluginModelConfig::Tensors(tensors) = &mut Arc::make_mut(plugin).model
         {
-            plugin.batch_sizes.clone_from(sizes);
+            tensors.batch_sizes.clone_from(sizes);
         }
         let text = published_text(&config, model.found.as_ref())
             .context("the settings cannot be written as TOML")?;

@@ -2,7 +2,7 @@
 
 use std::{iter, sync::Arc};
 
-use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
+use netdiv_contract::layout::{InputLayout, fixed_bytes};
 use netdiv_plugin::{InstanceRoom, PluginModelSettings, PluginTokenSettings};
 use tracing::{info, warn};
 
@@ -10,57 +10,51 @@ use crate::{
     engine::{
         interface::{Engine, EngineKind},
         plugin::{
-            open::{Placement, check, open},
+            open::{check, place},
             run::PluginEngine,
-            settings::{PluginConfig, TensorPluginConfig, TokenPluginConfig},
+            settings::{PluginConfig, PluginModelConfig, TensorPluginConfig},
             tokens::{TokenEngine, cannot_start},
         },
         settings::{EngineSettings, NodeSettings, check_model_file, model_sha256},
         workload::{describe, workload},
     },
     ground::{error::EngineError, metrics},
-    model::{identity::Model, workload::Workload},
+    model::{identity::Model, language::LanguageModel, workload::Workload},
 };
 
 impl EngineSettings for PluginConfig {
     fn check(&self, node: &NodeSettings) -> Result<(), EngineError> {
-        match self {
-            Self::Tensors(plugin) => {
-                check(&plugin.file)?;
-                workload_of(plugin, node)?;
-                check_model_file(&plugin.manifest.model)
+        check(&self.file)?;
+        match &self.model {
+            PluginModelConfig::Tensors(settings) => {
+                workload_of(settings, node)?;
+                check_model_file(&settings.manifest.model)
             }
-            Self::Tokens(plugin) => {
-                check(&plugin.file)?;
-                check_model_file(&plugin.model.file)
-            }
+            PluginModelConfig::Tokens { model } => check_model_file(&model.file),
         }
     }
 
     fn load(&self, node: &NodeSettings) -> Result<(Model, Vec<EngineKind>), EngineError> {
-        match self {
-            Self::Tensors(plugin) => {
-                let (model, engines) = load(plugin, node)?;
-                Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))
-            }
-            Self::Tokens(plugin) => load_tokens(plugin, node),
+        match &self.model {
+            PluginModelConfig::Tensors(settings) => load_tensors(self, settings, node),
+            PluginModelConfig::Tokens { model } => load_tokens(self, model, node),
         }
     }
 }
 
 /// Loads the plug-in, loads the model onto each device, and opens the instances. Returns the
 /// description of the model, and the instances.
-fn load(
+fn load_tensors(
+    config: &PluginConfig,
     settings: &TensorPluginConfig,
     node: &NodeSettings,
-) -> Result<(Model, Vec<Box<dyn Engine>>), EngineError> {
+) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let manifest = &settings.manifest;
     let workload = workload_of(settings, node)?;
     let model = describe("", manifest, &workload)?;
     let length_steps = workload.length_steps(&node.batching.buckets);
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
-    let (plugin, _) = open(&settings.file)?;
-    let places = Placement::choose(&plugin, &settings.devices, settings.threads, node.instances)?;
+    let (plugin, places) = place(config, node)?;
     let is_sample = workload.row_steps(&[1]) == [1];
     // Padded batches could exceed the operator's limit on tokens.
     let is_free = settings.batch_sizes.is_empty() && node.batching.max_tokens.is_none();
@@ -112,21 +106,22 @@ fn load(
     }
     let (engine, framework) =
         (plugin.name().into(), format!("{} {}", plugin.name(), plugin.version()));
+    let engines = engines.into_iter().map(EngineKind::Batched).collect();
     Ok((Model { engine, framework, batch_sizes, ..model }, engines))
 }
 
-/// Like [`load`], for a language model.
+/// Like [`load_tensors`], for a language model.
 fn load_tokens(
-    settings: &TokenPluginConfig,
+    config: &PluginConfig,
+    asked: &Arc<LanguageModel>,
     node: &NodeSettings,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let (asked, served) = (&settings.model, &settings.model.served);
+    let served = &asked.served;
     let sha256 = model_sha256(&asked.file)?;
     if let Some(why) = served.weights_mismatch(&sha256, "manifest") {
         return Err(EngineError::unsupported(asked.file.display(), why));
     }
-    let (plugin, _) = open(&settings.file)?;
-    let places = Placement::choose(&plugin, &settings.devices, settings.threads, node.instances)?;
+    let (plugin, places) = place(config, node)?;
     let mut all = InstanceRoom { slots: 0, cache_bytes: 0 };
     let engines = places.fill(
         |device, threads| {
@@ -215,7 +210,7 @@ fn starvation_warning(
     batches: usize,
     node: &NodeSettings,
 ) -> Option<String> {
-    let sample: u64 = layout.tensors.iter().map(fixed_bytes).sum::<Option<u64>>()?;
+    let sample = layout.tensors.iter().map(fixed_bytes).sum::<Option<usize>>()? as u64;
     let sample = sample + working_bytes(sample);
     let needed = sample * (node.batching.max_batch * (batches + 1)) as u64;
     let room = u64::from(node.max_in_flight_bytes);
@@ -229,15 +224,10 @@ fn starvation_warning(
     })
 }
 
-/// Returns the number of bytes of a tensor; `None` if one of its lengths is dynamic.
-fn fixed_bytes(spec: &TensorSpec) -> Option<u64> {
-    let lengths = spec.shape.iter().map(|length| u64::try_from(*length).ok());
-    let elements = lengths.product::<Option<u64>>()?;
-    Some(elements * element_bytes(DataType::try_from(spec.data_type).ok()?) as u64)
-}
-
 #[cfg(test)]
 mod tests {
+    use netdiv_contract::layout::{DataType, TensorSpec};
+
     use super::*;
     use crate::settings::args::Args;
 

@@ -7,12 +7,16 @@ use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
 use tracing::warn;
 
 use crate::{
-    engine::{libtorch, plugin::settings::PluginFile},
+    engine::{
+        libtorch,
+        plugin::settings::{PluginConfig, PluginFile},
+        settings::NodeSettings,
+    },
     ground::error::EngineError,
 };
 
 /// Opens a plug-in. Returns the plug-in, and for `torch` the folder of libtorch.
-pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), EngineError> {
+fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), EngineError> {
     match file {
         PluginFile::Torch { libtorch } => {
             let (plugin, folder) = libtorch::open(libtorch.as_deref())?;
@@ -59,44 +63,44 @@ pub(super) struct Placement {
     pub(super) new_sizes_stall: bool,
 }
 
-impl Placement {
-    /// Places instances as the operator chose; `instances` is the number on each device. By
-    /// default, all devices of the preferred kind run instances, and each instance has an equal
-    /// share of the cores.
-    pub(super) fn choose(
-        plugin: &Plugin,
-        devices: &[String],
-        threads: Option<usize>,
-        instances: usize,
-    ) -> Result<Self, EngineError> {
-        let found = match plugin.devices() {
-            // The operator has named the devices, so the list is not needed.
-            Err(error) if !devices.is_empty() => {
-                warn!(%error, "the plug-in does not list its devices");
-                Vec::new()
-            }
-            found => found?,
-        };
-        let stalling: Vec<_> =
-            found.iter().filter(|it| it.new_sizes_stall).map(|it| it.name.clone()).collect();
-        let devices = if devices.is_empty() {
-            for missing in found.iter().filter(|device| !device.usable) {
-                // A node with a GPU must not fall back to its processor silently.
-                warn!(
-                    "{} is not used: {}; choose devices with --devices",
-                    missing.name, missing.description
-                );
-            }
-            preferred(plugin.name(), found)?
-        } else {
-            devices.to_vec()
-        };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let share = (cores / (devices.len() * instances)).max(1);
-        let new_sizes_stall = devices.iter().any(|device| stalling.contains(device));
-        Ok(Self { devices, instances, threads: threads.unwrap_or(share), new_sizes_stall })
-    }
+/// Opens a plug-in, and places its instances as the operator chose. By default, all devices of the
+/// preferred kind run instances, and each instance has an equal share of the cores.
+pub(super) fn place(
+    config: &PluginConfig,
+    node: &NodeSettings,
+) -> Result<(Plugin, Placement), EngineError> {
+    let (PluginConfig { devices, threads, .. }, instances) = (config, node.instances);
+    let (plugin, _) = open(&config.file)?;
+    let found = match plugin.devices() {
+        // The operator has named the devices, so the list is not needed.
+        Err(error) if !devices.is_empty() => {
+            warn!(%error, "the plug-in does not list its devices");
+            Vec::new()
+        }
+        found => found?,
+    };
+    let stalling: Vec<_> =
+        found.iter().filter(|it| it.new_sizes_stall).map(|it| it.name.clone()).collect();
+    let devices = if devices.is_empty() {
+        for missing in found.iter().filter(|device| !device.usable) {
+            // A node with a GPU must not fall back to its processor silently.
+            warn!(
+                "{} is not used: {}; choose devices with --devices",
+                missing.name, missing.description
+            );
+        }
+        preferred(plugin.name(), found)?
+    } else {
+        devices.clone()
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let share = (cores / (devices.len() * instances)).max(1);
+    let new_sizes_stall = devices.iter().any(|device| stalling.contains(device));
+    let threads = threads.unwrap_or(share);
+    Ok((plugin, Placement { devices, instances, threads, new_sizes_stall }))
+}
 
+impl Placement {
     /// Loads the model onto each device with `load`, and opens the instances on it with `open`.
     /// `load` receives the name of the device and the number of threads of an instance; `open`
     /// receives the name of the device and the model.

@@ -32,14 +32,32 @@ pub struct PluginArgs {
 
 /// Settings of the engine `torch` or of another plug-in.
 #[derive(Debug, Clone, Serialize)]
+pub struct PluginConfig {
+    /// Library of the plug-in.
+    #[serde(rename = "plug_in")]
+    pub file: PluginFile,
+    /// Names of the devices; empty: all of the plug-in's preferred kind.
+    pub devices: Vec<String>,
+    /// Number of host threads of an instance; `None`: an equal share of the cores.
+    pub threads: Option<usize>,
+    /// Model that the plug-in runs.
+    #[serde(flatten)]
+    pub model: PluginModelConfig,
+}
+
+/// Model that a plug-in runs.
+#[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind")]
-pub enum PluginConfig {
+pub enum PluginModelConfig {
     /// A model of tensors.
     #[serde(rename = "plug-in")]
     Tensors(TensorPluginConfig),
     /// A language model.
     #[serde(rename = "token-plug-in")]
-    Tokens(TokenPluginConfig),
+    Tokens {
+        /// Manifest of the model.
+        model: Arc<LanguageModel>,
+    },
 }
 
 /// Library that contains an engine plug-in.
@@ -70,13 +88,6 @@ impl From<PluginFile> for String {
 /// Settings of a plug-in that runs a model of tensors.
 #[derive(Debug, Clone, Serialize)]
 pub struct TensorPluginConfig {
-    /// Library of the plug-in.
-    #[serde(rename = "plug_in")]
-    pub file: PluginFile,
-    /// Names of the devices; empty: all of the plug-in's preferred kind.
-    pub devices: Vec<String>,
-    /// Number of host threads of an instance; `None`: an equal share of the cores.
-    pub threads: Option<usize>,
     /// Number of threads that decode and post-process, over all instances.
     pub workload_threads: usize,
     /// Batch sizes, in samples. A smaller batch is filled up to the next of these sizes with zeros;
@@ -85,20 +96,6 @@ pub struct TensorPluginConfig {
     /// Manifest of the model.
     #[serde(rename = "model")]
     pub manifest: Arc<Manifest>,
-}
-
-/// Settings of a plug-in that runs a language model.
-#[derive(Debug, Clone, Serialize)]
-pub struct TokenPluginConfig {
-    /// Library of the plug-in.
-    #[serde(rename = "plug_in")]
-    pub file: PluginFile,
-    /// Names of the devices; empty: all of the plug-in's preferred kind.
-    pub devices: Vec<String>,
-    /// Number of host threads of an instance; `None`: an equal share of the cores.
-    pub threads: Option<usize>,
-    /// Manifest of the model.
-    pub model: Arc<LanguageModel>,
 }
 
 /// Default maximum batch size, in samples.
@@ -135,21 +132,20 @@ impl PluginConfig {
             let model = Arc::new(LanguageModel::of(&model)?);
             given.default_batching = (model.slots as usize, TimeSpan::ZERO);
             given.longest_output = Some(model.served.max_tokens);
-            return Ok(Self::Tokens(TokenPluginConfig { file, devices, threads, model }));
+            let model = PluginModelConfig::Tokens { model };
+            return Ok(Self { file, devices, threads, model });
         }
         let manifest = Arc::new(Manifest::of(&model)?);
         given.add_batching(&manifest.batching, path)?;
         let workload_threads = some_threads("workload-threads", keys.workload_threads)?;
         given.default_batching = (MAX_BATCH, MILLISECOND);
         let max_batch = given.batching.max_batch.unwrap_or(MAX_BATCH);
-        Ok(Self::Tensors(TensorPluginConfig {
-            file,
-            devices,
-            threads,
+        let model = PluginModelConfig::Tensors(TensorPluginConfig {
             workload_threads: workload_threads.unwrap_or(given.cores),
             batch_sizes: given.batching.sizes(max_batch)?,
             manifest,
-        }))
+        });
+        Ok(Self { file, devices, threads, model })
     }
 }
 
