@@ -8,9 +8,7 @@ use rayon::ThreadPoolBuilder;
 use crate::{
     engine::settings::model_sha256,
     ground::error::EngineError,
-    model::{
-        identity::Model, manifest::Manifest, workload::Workload, workloads::factory::of_manifest,
-    },
+    model::{identity::Model, manifest::Manifest, workload::Workload, workloads::of_manifest},
 };
 
 /// Creates the workload that a manifest names. `threads` threads decode and post-process.

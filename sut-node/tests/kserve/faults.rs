@@ -26,7 +26,7 @@ use crate::{
         decoupled::{DecoupledModel, InputValue},
         manifest::{Manifest, ModelFile},
         workload::Pass,
-        workloads::factory::of_manifest,
+        workloads::of_manifest,
     },
 };
 

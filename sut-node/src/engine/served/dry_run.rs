@@ -15,11 +15,7 @@ use tokio::runtime::Builder;
 use crate::{
     engine::{
         remote::{reading::read, refusal::Refusal},
-        served::{
-            openai::{dialect::api, events::EventResponse},
-            output::ServedOutput,
-            settings::Dialect,
-        },
+        served::{dialect::api, events::EventResponse, output::ServedOutput, settings::Dialect},
     },
     model::served_model::ServedModel,
 };

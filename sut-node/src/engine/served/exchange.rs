@@ -20,10 +20,8 @@ use crate::{
             token_receiver::{StallTimer, TokenReceiver},
         },
         served::{
-            openai::{
-                client::{Content, OpenAiClient},
-                events::EventResponse,
-            },
+            client::{Content, OpenAiClient},
+            events::EventResponse,
             output::{Remarks, ServedOutput},
             settings::ServedConfig,
         },

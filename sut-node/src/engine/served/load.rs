@@ -17,8 +17,7 @@ use crate::{
             tasks::Tasks,
         },
         served::{
-            exchange::OpenAiExchange, openai::client::OpenAiClient, probe::probe,
-            settings::ServedConfig,
+            client::OpenAiClient, exchange::OpenAiExchange, probe::probe, settings::ServedConfig,
         },
         settings::{EngineSettings, NodeSettings},
     },

@@ -11,7 +11,7 @@ use crate::model::{
     manifest::{Manifest, Shape},
     payload::Payload,
     workload::{AlignedBytes, Pass, Workload},
-    workloads::factory::of_manifest,
+    workloads::of_manifest,
 };
 
 /// Maximum size of a tensor of a pass, in bytes; larger passes are not run.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, expect_first, parse_finish},
+    engine::served::output::{Chunk, Counts, expect_first, parse_finish},
     model::served_model::ServedModel,
 };
 

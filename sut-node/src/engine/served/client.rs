@@ -18,13 +18,9 @@ use crate::engine::{
         servers::Server,
     },
     served::{
-        connections::{Failure, Pool, fresh, kept, was_closed},
-        openai::{
-            connection_pool::{AnswerBody, ConnectionPool},
-            dialect::{Api, Context, api},
-            events::EventResponse,
-            fault::refusal,
-        },
+        connection_pool::{AnswerBody, ConnectionPool, Failure, Pool, fresh, kept, was_closed},
+        dialect::{Api, Context, api, refusal},
+        events::EventResponse,
         settings::ServedConfig,
     },
 };

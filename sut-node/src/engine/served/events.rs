@@ -21,7 +21,7 @@ use crate::engine::{
         reading::Parts,
         refusal::{Refusal, causes},
     },
-    served::{chunk::Chunk, connections::Failure, openai::dialect::Api},
+    served::{connection_pool::Failure, dialect::Api, output::Chunk},
 };
 
 /// Maximum number of bytes of an event: all ids of the longest output, and a long prompt's text.

@@ -1,13 +1,16 @@
-//! Connections over HTTP/1.1 without TLS. The task that waits for a response also drives its
-//! connection, so that no token passes between tasks.
+//! Pools of connections to serving engines. Over HTTP/1.1 without TLS, the task that waits for a
+//! response also drives its connection, so that no token passes between tasks.
 
 use std::{
+    error::Error,
     future::poll_fn,
+    io::{self, ErrorKind},
+    iter,
     mem::replace,
     pin::{Pin, pin},
     sync::{Arc, Weak},
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -21,15 +24,17 @@ use hyper::{
     body::Incoming,
     client::conn::http1::{Builder, Connection, SendRequest},
 };
-use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
+use hyper_rustls::HttpsConnector;
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+};
+use netdiv_transport::security::ClientTls;
 use parking_lot::Mutex;
 use tokio::{net::TcpStream, spawn, task::yield_now, time::sleep};
 use tower::ServiceExt as _;
 
-use crate::engine::{
-    remote::connector::plain,
-    served::connections::{Failure, IDLE_TIME, was_closed},
-};
+use crate::engine::remote::connector::{Version, connector, plain};
 
 /// Maximum read size and maximum length of a response's head, in bytes. Longer buffers would need
 /// new memory from the system each time. Where tokens arrive one by one, buffers shrink
@@ -233,4 +238,43 @@ impl Body for AnswerBody {
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
+}
+
+pub(super) type Failure = Box<dyn Error + Send + Sync>;
+
+pub(super) type Pool = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// Maximum idle time of a connection. Servers close connections that are idle for 5 s (uvicorn,
+/// llama.cpp), and a request over one that is just being closed would be lost.
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(2);
+
+/// Creates a pool that keeps connections for later requests.
+pub(super) fn kept(tls: &ClientTls, version: Version) -> Pool {
+    builder(version).build(connector(tls, version))
+}
+
+/// Creates a pool with a new connection for each request.
+pub(super) fn fresh(tls: &ClientTls, version: Version) -> Pool {
+    builder(version).pool_max_idle_per_host(0).build(connector(tls, version))
+}
+
+fn builder(version: Version) -> legacy::Builder {
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME);
+    builder.http2_only(version == Version::Two);
+    builder
+}
+
+/// Returns true if the server closed the connection before it began to answer.
+pub(super) fn was_closed(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = iter::successors(Some(error), |cause| (*cause).source());
+    causes.any(|cause| {
+        let of_http = cause.downcast_ref::<hyper::Error>();
+        let of_system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let is_over = |error: &hyper::Error| {
+            error.is_incomplete_message() || error.is_closed() || error.is_canceled()
+        };
+        of_http.is_some_and(is_over)
+            || matches!(of_system, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe))
+    })
 }
