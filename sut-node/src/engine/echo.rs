@@ -10,8 +10,7 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::{BatchAnswers, EngineKind},
-        sequential::{BatchRunner, SequentialEngine},
+        interface::{BatchAnswers, BatchRunner, EngineKind, SequentialEngine},
         settings::{EngineSettings, NodeSettings},
         shared_args::Given,
     },

@@ -23,7 +23,6 @@ pub(crate) mod plugin;
 pub(crate) mod pool;
 pub(crate) mod python;
 mod remote;
-pub(crate) mod sequential;
 mod served;
 pub(crate) mod settings;
 pub(crate) mod shared_args;
@@ -34,7 +33,6 @@ pub(crate) mod thread;
 mod timer;
 mod tokens;
 pub(crate) mod work;
-mod workload;
 
 pub(crate) use self::plugin::open::devices;
 #[cfg(feature = "fuzzing")]

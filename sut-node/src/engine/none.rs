@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::{BatchAnswers, EngineKind},
-        sequential::BatchRunner,
+        interface::{BatchAnswers, BatchRunner, EngineKind},
         settings::{EngineSettings, NodeSettings},
         shared_args::Given,
     },

@@ -16,9 +16,8 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        interface::{BatchAnswers, EngineKind},
+        interface::{BatchAnswers, BatchRunner, EngineKind, SequentialEngine},
         onnx_file::{OnnxFile, RTEN},
-        sequential::{BatchRunner, SequentialEngine},
         settings::{EngineSettings, NodeSettings, check_model_file},
         shared_args::Given,
     },

@@ -1,16 +1,17 @@
 //! Interface between a node's settings and those of its engine.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_node_common::resources::files;
+use rayon::ThreadPoolBuilder;
 use serde::Serialize;
 
 use crate::{
     batching::batcher::BatchLimits,
     engine::interface::EngineKind,
     ground::{error::EngineError, serialized::milliseconds},
-    model::identity::Model,
+    model::{identity::Model, manifest::Manifest, workload::Workload, workloads::of_manifest},
     sample::token_room::TokenRoom,
 };
 
@@ -80,4 +81,34 @@ pub(super) fn model_sha256(path: &Path) -> Result<String, EngineError> {
 
 pub(super) fn unreadable(path: &Path, error: io::Error) -> EngineError {
     EngineError::Start(format!("cannot read the model {}: {error}", path.display()))
+}
+
+/// Creates the workload that a manifest names. `threads` threads decode and post-process.
+pub(super) fn workload(
+    manifest: &Arc<Manifest>,
+    threads: usize,
+) -> Result<Arc<dyn Workload>, EngineError> {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|number| format!("workload-{number}"))
+        .build()
+        .map_err(|error| EngineError::Failed(error.to_string()))?;
+    of_manifest(manifest, &Arc::new(pool))
+        .map_err(|why| EngineError::unsupported(manifest.model.display(), why))
+}
+
+/// Describes the model of a manifest. Reads the file of the model.
+pub(super) fn describe(
+    engine: &str,
+    manifest: &Manifest,
+    workload: &Arc<dyn Workload>,
+) -> Result<Model, EngineError> {
+    Ok(Model {
+        name: manifest.name.clone(),
+        sha256: model_sha256(&manifest.model)?,
+        input: workload.layout(),
+        encodings: manifest.encodings.clone(),
+        workload: Some(workload.clone()),
+        ..Model::any_bytes(engine)
+    })
 }

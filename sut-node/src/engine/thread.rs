@@ -103,8 +103,7 @@ mod tests {
         batching::batcher::BatchLimits,
         engine::{
             batched::BatchedWork,
-            interface::{BatchAnswers, StreamingEngine},
-            sequential::{BatchRunner, SequentialEngine},
+            interface::{BatchAnswers, BatchRunner, SequentialEngine, StreamingEngine},
             sink::Sink,
             streaming::StreamingWork,
         },

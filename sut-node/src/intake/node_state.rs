@@ -13,7 +13,7 @@ use tonic::Status;
 
 use crate::{
     batching::queue::BatchQueue,
-    engine::{batched::run_batch, list::EngineConfig, none::NoModel, sequential::SequentialEngine},
+    engine::{batched::run_batch, interface::SequentialEngine, list::EngineConfig, none::NoModel},
     fabric::measure::Fabric,
     ground::condition::Condition,
     intake::evidence::Evidence,

@@ -8,8 +8,7 @@ use prost::Message as _;
 use super::fake::tiny;
 use crate::{
     engine::kserve::{
-        output::read_stream,
-        reply::{check_response, output},
+        output::{check_response, output, read_stream},
         rpc::{ModelInferResponse, ModelMetadataResponse},
         tokens::TokenPlan,
     },

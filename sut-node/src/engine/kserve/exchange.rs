@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     engine::{
         kserve::{caller::KserveServers, tensors::TensorPlan, tokens::TokenPlan},
-        remote::{retries::Retries, tasks},
+        remote::{refusal::Retries, tasks},
         sink::Sink,
     },
     ground::error::EngineError,

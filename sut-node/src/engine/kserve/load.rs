@@ -21,9 +21,8 @@ use crate::{
             servers::Servers,
             tasks::Tasks,
         },
-        settings::{EngineSettings, NodeSettings, check_model_file},
+        settings::{EngineSettings, NodeSettings, check_model_file, describe, workload},
         shared_args::Given,
-        workload::{describe, workload},
     },
     ground::error::EngineError,
     model::{

@@ -10,7 +10,6 @@ mod exchange;
 pub(crate) mod load;
 pub(super) mod output;
 mod probe;
-mod reply;
 mod tensors;
 mod tokens;
 

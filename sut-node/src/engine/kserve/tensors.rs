@@ -14,7 +14,7 @@ use crate::{
     engine::{
         kserve::{
             caller::KserveServer,
-            reply::{bytes_of, check_response, name_of, output},
+            output::{bytes_of, check_response, name_of, output},
             rpc::{
                 ModelInferRequest, ModelInferResponse,
                 model_infer_request::{InferInputTensor, InferRequestedOutputTensor},

@@ -11,8 +11,7 @@ use crate::{
     engine::{
         kserve::{
             caller::KserveServer,
-            output::KserveOutput,
-            reply::name_of,
+            output::{KserveOutput, name_of},
             rpc::{
                 InferParameter, ModelInferRequest, ModelStreamInferResponse,
                 infer_parameter::ParameterChoice,

@@ -15,8 +15,9 @@ use crate::{
             settings::{PluginConfig, PluginModelConfig, TensorPluginConfig},
             tokens::{TokenEngine, cannot_start},
         },
-        settings::{EngineSettings, NodeSettings, check_model_file, model_sha256},
-        workload::{describe, workload},
+        settings::{
+            EngineSettings, NodeSettings, check_model_file, describe, model_sha256, workload,
+        },
     },
     ground::{error::EngineError, metrics},
     model::{identity::Model, language::LanguageModel, workload::Workload},

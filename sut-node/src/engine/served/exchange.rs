@@ -13,8 +13,7 @@ use crate::{
     engine::{
         remote::{
             reading::{Parts as _, read},
-            refusal::Refusal,
-            retries::Retries,
+            refusal::{Refusal, Retries},
             servers::{Server, Servers},
             tasks::{SampleHandler, SlotGuard},
             token_receiver::{StallTimer, TokenReceiver},

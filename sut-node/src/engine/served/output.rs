@@ -4,7 +4,7 @@
 use netdiv_node_common::words::count;
 
 use crate::{
-    engine::remote::{ids::Ids, reading},
+    engine::remote::reading::{self, Ids},
     model::served_model::ServedModel,
 };
 
