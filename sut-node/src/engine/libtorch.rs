@@ -110,13 +110,8 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
 
 /// Returns the version that a `version.py` sets: `__version__ = '2.11.0+cu130'`.
 fn python_version(text: &str) -> Option<String> {
-    let value = text.lines().find_map(|line| {
-        let (name, value) = line.split_once('=')?;
-        // A type may follow the name.
-        let name = name.split(':').next().unwrap_or_default();
-        (name.trim() == "__version__").then_some(value)
-    })?;
-    value.split(['\'', '"']).nth(1).map(ToOwned::to_owned)
+    let line = text.lines().find(|line| line.starts_with("__version__"))?;
+    line.split(['\'', '"']).nth(1).map(ToOwned::to_owned)
 }
 
 /// Returns the folder that holds `libtorch_cpu.so`. The operator's folder (`chosen`, or else the

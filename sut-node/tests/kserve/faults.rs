@@ -296,7 +296,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         let outcome = runtime.block_on(async {
             let servers = callers(&server.settings);
             let pass = Pass { rows: 1, lengths: Vec::new() };
-            pair(true).try_pass(&servers.all()[0], &pass, &Vec::new(), timeout).await
+            pair(true).try_pass(&servers.all()[0], &pass, timeout).await
         });
         let error = outcome.err().map(Refusal::into_text).unwrap_or_default();
         assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{name}: {error}");

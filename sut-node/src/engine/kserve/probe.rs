@@ -161,10 +161,7 @@ async fn ask(
             let (manifest, workload) = (manifest.clone(), workload.clone());
             let tensors = TensorPlan { manifest, workload, has_batch_dimension: batch };
             for pass in tensors.workload.warm_up(&[1], &[]) {
-                tensors
-                    .try_pass(server, &pass, &Vec::new(), time)
-                    .await
-                    .map_err(Refusal::into_text)?;
+                tensors.try_pass(server, &pass, time).await.map_err(Refusal::into_text)?;
             }
             Plan::Tensors(tensors)
         }

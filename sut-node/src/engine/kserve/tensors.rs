@@ -65,11 +65,10 @@ impl TensorPlan {
         &self,
         server: &KserveServer,
         pass: &Pass,
-        taker: &impl TokenReceiver,
         timeout: Duration,
     ) -> Result<(), Refusal> {
         let request = self.request(server, pass, None)?;
-        self.infer(server, pass, request, taker, timeout).await.map(drop)
+        self.infer(server, pass, request, &Vec::new(), timeout).await.map(drop)
     }
 
     fn request(
