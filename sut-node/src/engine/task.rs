@@ -58,33 +58,29 @@ mod tests {
     use std::time::Duration;
 
     use netdiv_contract::{
-        burst::Messages,
         encoding::Encoding,
-        v1::{InferResponse, Status, Tokens as Wanted},
+        v1::{Status, Tokens as Wanted},
     };
     use tokio::time::timeout;
 
     use super::*;
     use crate::{
         batching::batcher::BatchLimits,
-        engine::tokens::{
-            settings::{OutputKind, OutputLength, TokensConfig},
-            streams::TokensEngine,
+        engine::{
+            remote::testing::{client, next},
+            tokens::{
+                settings::{OutputKind, OutputLength, TokensConfig},
+                streams::TokensEngine,
+            },
         },
         ground::clock::Clock,
-        sample::{
-            replies::{self, ReplyTarget},
-            sessions::Sessions,
-        },
     };
 
     #[tokio::test]
     async fn it_ends_once_all_that_was_queued_is_answered() {
         let queue = Arc::new(BatchQueue::new(BatchLimits::without_waiting(1), Clock::default()));
-        let session = Sessions::default().join(&Default::default()).unwrap();
-        let (sender, replies) =
-            replies::channel(&Arc::default(), 10, 1000, session, false, Wanted::Whole).unwrap();
-        let sample = |id| QueuedSample::empty(id, ReplyTarget::Stream(sender.clone()));
+        let (client, mut replies) = client(Wanted::Whole);
+        let sample = |id| QueuedSample::empty(id, client.clone());
         // The engine has room for one sample at a time.
         let (ttft, tpot) = (Duration::from_millis(5), Duration::from_millis(1));
         let kind = OutputKind { ttft, tpot, tokens: OutputLength { min: 3, max: 3 } };
@@ -96,9 +92,8 @@ mod tests {
         queue.push(&mut (0..3).map(sample).collect());
         tokio::task::yield_now().await;
         queue.close();
-        let mut replies = Messages::new(replies, 1000);
         for id in 0..3 {
-            let reply: InferResponse = replies.next_message().await.unwrap().unwrap();
+            let reply = next(&mut replies).await;
             assert_eq!((reply.id, reply.status(), reply.token_count), (id, Status::Ok, 3));
         }
         timeout(Duration::from_secs(30), serving).await.expect("it ends").unwrap();

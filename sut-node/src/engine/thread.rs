@@ -104,6 +104,7 @@ mod tests {
         engine::{
             batched::BatchedWork,
             interface::{BatchAnswers, BatchRunner, SequentialEngine, StreamingEngine},
+            remote::testing::{client, next},
             sink::Sink,
             streaming::StreamingWork,
         },
@@ -111,8 +112,7 @@ mod tests {
         model::payload::Payload,
         sample::{
             admission::Admission,
-            replies::{self, ReplyTarget},
-            sessions::Sessions,
+            replies::{Replies, ReplyTarget},
         },
     };
 
@@ -144,8 +144,8 @@ mod tests {
         queue: Arc<BatchQueue<QueuedSample>>,
         engine: thread::JoinHandle<()>,
         admission: Arc<Admission>,
-        sender: replies::ReplySender,
-        replies: Messages<replies::Replies>,
+        client: ReplyTarget,
+        replies: Messages<Replies>,
     }
 
     impl EngineSetup {
@@ -154,12 +154,9 @@ mod tests {
                 Arc::new(BatchQueue::new(BatchLimits::without_waiting(samples), Clock::default()));
             let thread = EngineThread::new(work, queue.clone());
             let engine = thread::spawn(|| thread.run());
-            let session = Sessions::default().join(&Default::default()).unwrap();
-            let channel =
-                replies::channel(&Arc::default(), 10, 1000, session, false, Tokens::Whole);
-            let (sender, replies) = channel.unwrap();
+            let (client, replies) = client(Tokens::Whole);
             let admission = Arc::new(Admission::new(10, 1000, None));
-            Self { queue, engine, admission, sender, replies: Messages::new(replies, 10_000) }
+            Self { queue, engine, admission, client, replies }
         }
 
         fn sample(&self, id: u64) -> QueuedSample {
@@ -167,12 +164,12 @@ mod tests {
             QueuedSample {
                 payload: Payload::read(&InputLayout::default(), payload).unwrap(),
                 admitted: self.admission.try_admit([self.admission.cost(7, 7, 0)]),
-                ..QueuedSample::empty(id, ReplyTarget::Stream(self.sender.clone()))
+                ..QueuedSample::empty(id, self.client.clone())
             }
         }
 
         async fn reply(&mut self) -> InferResponse {
-            self.replies.next_message().await.unwrap().unwrap()
+            next(&mut self.replies).await
         }
     }
 
@@ -202,7 +199,7 @@ mod tests {
         assert!(
             (0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1, 0)]).is_some())
         );
-        drop(stage.sender);
+        drop(stage.client);
     }
 
     /// Engine that answers the last sample first. Some samples receive wrong tokens or no answer.

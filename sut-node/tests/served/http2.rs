@@ -63,20 +63,7 @@ fn a_server_that_never_processes_a_request_is_given_up() {
 
 #[test]
 fn every_other_code_is_a_failure_with_its_name() {
-    for (code, name) in [
-        (1, "PROTOCOL_ERROR"),
-        (2, "INTERNAL_ERROR"),
-        (3, "FLOW_CONTROL_ERROR"),
-        (4, "SETTINGS_TIMEOUT"),
-        (5, "STREAM_CLOSED"),
-        (6, "FRAME_SIZE_ERROR"),
-        (8, "CANCEL"),
-        (9, "COMPRESSION_ERROR"),
-        (10, "CONNECT_ERROR"),
-        (12, "INADEQUATE_SECURITY"),
-        (13, "HTTP_1_1_REQUIRED"),
-        (0xbeef, "0xbeef"),
-    ] {
+    for (code, name) in [(2, "INTERNAL_ERROR"), (0xbeef, "0xbeef")] {
         for is_connection in [true, false] {
             let peer = Http2Peer::start(move |_, stream| match is_connection {
                 true => go_away(code, "because"),

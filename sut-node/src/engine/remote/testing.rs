@@ -1,5 +1,4 @@
-//! Shared parts of tests of the engines that send samples to servers: samples, their replies, and
-//! the model.
+//! Shared parts of tests of engines: samples, their replies, and the served model.
 
 use std::{
     future::poll_fn,
@@ -57,22 +56,28 @@ pub(crate) fn servers(urls: &[&str]) -> ServersConfig {
     }
 }
 
+/// Returns a client's stream, which asks for these tokens, and the replies on it.
+pub(crate) fn client(tokens: Tokens) -> (ReplyTarget, Messages<Replies>) {
+    let session = Sessions::default().join(&Default::default()).unwrap();
+    let channel = replies::channel(&Default::default(), 10, 10_000, session, false, tokens);
+    let (sender, replies) = channel.unwrap();
+    (ReplyTarget::Stream(sender), Messages::new(replies, 10_000))
+}
+
 /// Returns samples with the recorded prompt, and the stream of their replies, which asks for first
 /// tokens.
 pub(crate) fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
-    let session = Sessions::default().join(&Default::default()).unwrap();
-    let (sender, replies) =
-        replies::channel(&Default::default(), 10, 10_000, session, false, Tokens::First).unwrap();
+    let (client, replies) = client(Tokens::First);
     let model = Model::of_tokens("served", TokenLimits::default());
     let data = tokens::to_bytes(&PROMPT.map(|id| id as i32));
     let shape = vec![PROMPT.len()];
     let prompt = pack(&[TensorView { data_type: DataType::Int32, shape, data: &data }]);
     let sample = |id| {
-        let sample = QueuedSample::empty(id, ReplyTarget::Stream(sender.clone()));
+        let sample = QueuedSample::empty(id, client.clone());
         let sink = Sink::new(sample, Clock::default(), Encoding::None);
         (model.read(prompt.clone()).unwrap(), sink)
     };
-    ((0..count).map(sample).collect(), Messages::new(replies, 10_000))
+    ((0..count).map(sample).collect(), replies)
 }
 
 pub(crate) async fn next(replies: &mut Messages<Replies>) -> InferResponse {

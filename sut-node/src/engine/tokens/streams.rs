@@ -204,13 +204,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        engine::tokens::settings::OutputLength,
+        engine::{remote::testing::client, tokens::settings::OutputLength},
         ground::clock::Clock,
-        sample::{
-            queued_sample::QueuedSample,
-            replies::{self, ReplyTarget},
-            sessions::Sessions,
-        },
+        sample::{queued_sample::QueuedSample, replies::ReplyTarget},
     };
 
     #[tokio::test]
@@ -221,13 +217,10 @@ mod tests {
         let hour = OutputKind { ttft: hour, tpot: hour, tokens };
         let settings = TokensConfig { outputs: vec![hour], vocabulary: 100 };
         let mut engine = TokensEngine::new(Arc::new(settings), 4).unwrap();
-        let session = Sessions::default().join(&Default::default()).unwrap();
-        let client =
-            || replies::channel(&Arc::default(), 4, 4, session.clone(), false, Wanted::First);
-        let (leaving, gone) = client().unwrap();
-        let (staying, _here) = client().unwrap();
-        let begin = |engine: &mut TokensEngine, client: &replies::ReplySender| {
-            let sample = QueuedSample::empty(0, ReplyTarget::Stream(client.clone()));
+        let (leaving, gone) = client(Wanted::First);
+        let (staying, _here) = client(Wanted::First);
+        let begin = |engine: &mut TokensEngine, client: &ReplyTarget| {
+            let sample = QueuedSample::empty(0, client.clone());
             let sink = Sink::new(sample, Clock::default(), Encoding::None);
             engine.begin(vec![(Payload::default(), sink)]).unwrap();
         };
