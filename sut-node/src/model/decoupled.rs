@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_node_common::words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{manifest::ModelFile, served_model::ServedModel};
@@ -66,10 +65,7 @@ impl DecoupledModel {
     }
 
     fn checked(DecoupledFile { output, inputs, served }: DecoupledFile) -> Result<Self, String> {
-        let served: ServedModel = served
-            .try_into()
-            .map_err(|error: toml::de::Error| with_suggestion(&error.to_string()))?;
-        let served = served.checked()?;
+        let served = ServedModel::of_table(served)?;
         let given = |(name, value): (String, toml::Value)| {
             let given = value.clone().try_into().map_err(|_| {
                 format!(

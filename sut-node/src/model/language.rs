@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_node_common::{resources::companion::relative, words::with_suggestion};
+use netdiv_node_common::resources::companion::relative;
 use netdiv_plugin::Precision;
 use serde::{Deserialize, Serialize};
 
@@ -102,10 +102,7 @@ impl LanguageFile {
         if served.insert("name".into(), self.name.into()).is_some() {
             return Err(in_tokens("name: it belongs at the top of the manifest".into()));
         }
-        let served: ServedModel = served
-            .try_into()
-            .map_err(|e: toml::de::Error| in_tokens(with_suggestion(e.message())))?;
-        let served = served.checked().map_err(in_tokens)?;
+        let served = ServedModel::of_table(served).map_err(in_tokens)?;
         within("slots", slots, 1, MOST_SLOTS)
             .and_then(|()| within("chunk", chunk, 1, MAX_TOKENS))
             .and_then(|()| within("cache_mib", cache_mib, 0, MOST_CACHE_MIB))

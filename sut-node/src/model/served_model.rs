@@ -1,6 +1,6 @@
 //! Description of a language model: a TOML file.
 
-use netdiv_node_common::words::SpeculativeDecoding;
+use netdiv_node_common::words::{SpeculativeDecoding, with_suggestion};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{manifest::ModelFile, token_limits::TokenLimits};
@@ -42,6 +42,12 @@ fn one() -> u32 {
 impl ServedModel {
     pub(crate) fn of(file: &ModelFile<'_>) -> anyhow::Result<Self> {
         file.parse("", Self::checked)
+    }
+
+    /// Reads the keys that are left of another kind of file.
+    pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
+        let served = table.try_into::<Self>();
+        served.map_err(|error| with_suggestion(error.message()))?.checked()
     }
 
     pub(crate) fn limits(&self) -> TokenLimits {

@@ -147,19 +147,27 @@ impl PythonTokens {
         self.send(ToWorker::Generate, slot, ids.len() / ID_BYTES)
     }
 
-    /// Takes a message of the worker.
-    fn take(&mut self, length: usize) -> Result<(), EngineError> {
-        let buffer = std::mem::take(&mut self.buffer);
-        let taken = self.take_from(&buffer[..length]);
-        self.buffer = buffer;
-        match taken {
-            Some(()) => Ok(()),
-            None => Err(self.lose("its worker sent an unexpected message".into())),
+    /// Takes the messages that the worker has sent, for a limited time.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), EngineError> {
+        let begun = Instant::now();
+        while begun.elapsed() < LONGEST_STEP {
+            let received = self
+                .socket
+                .try_io(Interest::READABLE, |socket| receive(socket, buffer, RecvFlags::DONTWAIT));
+            match received {
+                Ok(0) => return Err(self.lose_socket()),
+                Ok(length) => self
+                    .take(&buffer[..length])
+                    .ok_or_else(|| self.lose("its worker sent an unexpected message".into()))?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(self.lose(error.to_string())),
+            }
         }
+        Ok(())
     }
 
     /// Returns `None` if the message is not one of an output in flight.
-    fn take_from(&mut self, message: &[u8]) -> Option<()> {
+    fn take(&mut self, message: &[u8]) -> Option<()> {
         let message = Message::decode(message)?;
         self.heard_at = Instant::now();
         match message.kind {
@@ -276,21 +284,11 @@ impl StreamingEngine for PythonTokens {
         if let Some(why) = self.lost.clone() {
             return Err(self.lose(why));
         }
-        let begun = Instant::now();
         self.flush()?;
-        while begun.elapsed() < LONGEST_STEP {
-            let mut buffer = std::mem::take(&mut self.buffer);
-            let received = self.socket.try_io(Interest::READABLE, |socket| {
-                receive(socket, &mut buffer, RecvFlags::DONTWAIT)
-            });
-            self.buffer = buffer;
-            match received {
-                Ok(0) => return Err(self.lose_socket()),
-                Ok(length) => self.take(length)?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(self.lose(error.to_string())),
-            }
-        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let received = self.receive(&mut buffer);
+        self.buffer = buffer;
+        received?;
         if Instant::now() >= self.look_at {
             self.look_at = Instant::now() + LOOK_INTERVAL.min(self.patience / 4);
             self.check_progress()?;
