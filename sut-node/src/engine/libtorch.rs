@@ -184,17 +184,11 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
 mod tests {
     use super::*;
 
-    /// The file `version.py` of torch 2.11.0+cu130 from the Python package index.
-    const VERSION_PY: &str = "from typing import Optional
-
-__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'rocm', 'xpu']
+    /// Lines of `version.py` of torch 2.11.0+cu130 from the Python package index.
+    const VERSION_PY: &str =
+        "__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'rocm', 'xpu']
 __version__ = '2.11.0+cu130'
-debug = False
-cuda: Optional[str] = '13.0'
 git_version = '70d99e998b4955e0049d13a98d77ae1b14db1f45'
-hip: Optional[str] = None
-rocm: Optional[str] = None
-xpu: Optional[str] = None
 ";
 
     /// Creates a folder like Python's torch, or like a release, with a version file.

@@ -387,18 +387,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_model_is_refused_with_its_path() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "not a model").unwrap();
-        let settings = OnnxConfig { model: Some(file.path().into()), ..digits() };
-        let error = OnnxModel::load(&settings).err().unwrap().to_string();
-        assert!(error.contains("cannot be loaded as an ONNX model"), "{error}");
-        let settings = OnnxConfig { model: Some("/nowhere.onnx".into()), ..digits() };
-        let error = OnnxModel::load(&settings).err().unwrap().to_string();
-        assert!(error.contains("cannot read the model /nowhere.onnx"), "{error}");
-    }
-
-    #[test]
     fn samples_of_one_shape_run_together() {
         let tensor = |length: usize| {
             vec![Tensor { data_type: DataType::Uint8, shape: vec![length], data: Bytes::new() }]
