@@ -19,7 +19,7 @@ use super::{
     node::{Serving, TestNode},
     open, options, requests,
 };
-use crate::{Connection, Connections, Options, Replies, Transport};
+use crate::{Connection, Connections, Options, Replies};
 
 const A_MOMENT: Duration = Duration::from_millis(50);
 
