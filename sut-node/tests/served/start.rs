@@ -76,23 +76,6 @@ fn a_server_that_is_still_loading_is_waited_for() {
     assert!(words.iter().all(|word| error.contains(word)), "{error}");
 }
 
-/// The server reports no counts, and answers a repeated prompt at once.
-#[test]
-fn a_server_that_is_much_sooner_the_second_time_reuses_prompts() {
-    let seen = parking_lot::Mutex::new(std::collections::BTreeSet::new());
-    let server = FakeServer::start(move |_, request| {
-        if request.starts_with("GET /metrics") {
-            return refusal("200 OK", "content-type: text/plain\r\n", "other 1\n");
-        }
-        if seen.lock().insert(request.to_owned()) {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-        }
-        answer(Vllm, None)
-    });
-    let outcome = probe(&of(&[&server.url], Vllm)).unwrap();
-    assert_eq!(outcome.prefix_caching, PrefixCaching::On);
-}
-
 fn of(urls: &[&str], dialect: Dialect) -> ServedConfig {
     settings(urls, dialect, tiny(64, &[2]))
 }

@@ -1,12 +1,7 @@
 //! Probe of the serving engines before the node is ready: they must return token ids, and compute
 //! every prompt in full.
 
-use std::{
-    collections::BTreeSet,
-    slice,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, slice, sync::Arc};
 
 use netdiv_node_common::words::PrefixCaching;
 use tokio::{runtime::Builder, time::timeout};
@@ -14,7 +9,7 @@ use tracing::warn;
 
 use crate::{
     engine::{
-        remote::{servers::Servers, token_receiver::TokenReceiver},
+        remote::servers::Servers,
         served::{exchange::OpenAiExchange, output::Remarks, settings::ServedConfig},
     },
     ground::error::EngineError,
@@ -30,12 +25,6 @@ const BLOCK_TOKENS: u32 = 256;
 
 /// Maximum number of tokens of the probe's output.
 const OUTPUT_TOKENS: u32 = 2;
-
-/// Minimum factor by which the first token of a repeated prompt must arrive sooner, to prove that
-/// the server reuses the prompt.
-const SOONER: u32 = 3;
-/// Minimum time to the first token of a new prompt for the comparison to count.
-const LEAST_TIME: Duration = Duration::from_millis(10);
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServedProbe {
@@ -101,7 +90,7 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError>
 async fn probe_one(exchange: &OpenAiExchange) -> Result<(Remarks, PrefixCaching), EngineError> {
     let model = &exchange.settings.model;
     let tokens = model.max_input_tokens.min(PROMPT_TOKENS);
-    let prompt = prompt(tokens, model.vocabulary, 0);
+    let prompt = prompt(tokens, model.vocabulary);
     let mut remarks = Remarks::default();
     for _ in 0..2 {
         (remarks, _) = exchange.ask(&prompt, &mut Vec::new()).await?;
@@ -112,52 +101,17 @@ async fn probe_one(exchange: &OpenAiExchange) -> Result<(Remarks, PrefixCaching)
         _ => {
             let stated = exchange.client.stated_caching(&exchange.servers.all()[0]);
             let stated = timeout(exchange.settings.servers.timeout, stated).await;
-            match stated.unwrap_or(PrefixCaching::CannotTell) {
-                PrefixCaching::CannotTell if tokens > BLOCK_TOKENS => {
-                    by_time(exchange, tokens).await?
-                }
-                told => told,
-            }
+            stated.unwrap_or(PrefixCaching::CannotTell)
         }
     };
     Ok((remarks, caching))
 }
 
-/// Receiver that records the time of the first token.
-#[derive(Default)]
-struct FirstTokenTime(Option<Instant>);
-
-impl TokenReceiver for FirstTokenTime {
-    fn tokens(&mut self, _: &[i32]) {
-        self.0.get_or_insert_with(Instant::now);
-    }
-}
-
-/// Detects prefix caching by the time to the first token. Sends two new prompts of `tokens` tokens,
-/// each twice. Prefix caching is on if each second response is so much faster that the server
-/// cannot have computed the prompt again. A slow second response proves nothing.
-async fn by_time(exchange: &OpenAiExchange, tokens: u32) -> Result<PrefixCaching, EngineError> {
-    for variant in 1..=2 {
-        let prompt = prompt(tokens, exchange.settings.model.vocabulary, variant);
-        let mut times = [Duration::ZERO; 2];
-        for time in &mut times {
-            let (begun, mut first) = (Instant::now(), FirstTokenTime::default());
-            exchange.ask(&prompt, &mut first).await?;
-            *time = first.0.unwrap_or(begun).saturating_duration_since(begun);
-        }
-        let [computed, again] = times;
-        if computed < LEAST_TIME || again * SOONER > computed {
-            return Ok(PrefixCaching::CannotTell);
-        }
-    }
-    Ok(PrefixCaching::On)
-}
-
 /// Returns a prompt from the middle of the vocabulary. Ids at its ends often have a special
-/// meaning. Prompts of different variants begin differently.
-fn prompt(tokens: u32, vocabulary: u32, variant: u32) -> Vec<i64> {
+/// meaning.
+fn prompt(tokens: u32, vocabulary: u32) -> Vec<i64> {
     let (first, span) = (vocabulary / 4, (vocabulary / 2).max(1));
-    let id = |place: u32| first + (place + variant).wrapping_mul(7919) % span;
+    let id = |place: u32| first + place.wrapping_mul(7919) % span;
     (0..tokens).map(|place| id(place).into()).collect()
 }
 
@@ -168,9 +122,9 @@ mod tests {
     #[test]
     fn prompts_are_made_of_ids_that_there_are() {
         for vocabulary in [1, 2, 3, 2048, i32::MAX as u32] {
-            let variants = (0..3).flat_map(|variant| prompt(1024, vocabulary, variant));
-            let prompt: Vec<_> = variants.collect();
-            assert!(prompt.iter().all(|id| (0..i64::from(vocabulary)).contains(id)));
+            assert!(
+                prompt(1024, vocabulary).iter().all(|id| (0..i64::from(vocabulary)).contains(id))
+            );
         }
     }
 }
