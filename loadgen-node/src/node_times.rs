@@ -7,14 +7,11 @@ use netdiv_node_common::resources::processor::ProcessorTimes;
 
 /// Returns the times of a node's program between two of its descriptions.
 pub(crate) fn between(earlier: &DescribeResponse, later: &DescribeResponse) -> ProcessorTimes {
-    times(later).since(&times(earlier))
-}
-
-fn times(description: &DescribeResponse) -> ProcessorTimes {
-    ProcessorTimes {
+    let [earlier, later] = [earlier, later].map(|description| ProcessorTimes {
         ran: Duration::from_nanos(description.processor_ns),
         waited: Duration::from_nanos(description.processor_wait_ns),
         throttled: Duration::from_nanos(description.throttled_ns),
         stolen: Duration::from_nanos(description.stolen_ns),
-    }
+    });
+    later.since(&earlier)
 }

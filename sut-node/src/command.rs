@@ -15,7 +15,10 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_machine::doctor::{ReportArgs, ReportWriteError};
 use netdiv_node_common::{
-    process::{CommandSettings, ShellCommand, columns, fold_tables, say},
+    process::{
+        CommandSettings, Lines, LogArgs, ShellCommand, columns, fold_tables, parse, pin,
+        report_usage_error, say, start_logging, wait_for_stop_signal,
+    },
     resources::{descriptors, threads},
 };
 use netdiv_plugin::{end_without_destructors, is_device_lost};
@@ -48,7 +51,7 @@ use crate::{
 #[command(name = "sut-node", version, args_conflicts_with_subcommands = true, after_help = help::PROGRAM)]
 struct Cli {
     #[command(flatten)]
-    log: netdiv_node_common::process::LogArgs,
+    log: LogArgs,
     #[command(subcommand)]
     command: Option<Command>,
     /// Load the engine and try it as at a start, print what it runs, and exit
@@ -104,17 +107,14 @@ enum Command {
 /// code. The form of the log depends on the arguments of the process, not on `args`. `version` is
 /// what `--version` prints.
 pub fn main_with(args: impl IntoIterator<Item = OsString>, version: &'static str) -> ExitCode {
-    let logging = match netdiv_node_common::process::start_logging(
-        "info",
-        netdiv_node_common::process::Lines::FewASecond,
-    ) {
+    let logging = match start_logging("info", Lines::FewASecond) {
         Ok(logging) => logging,
         Err(code) => return code,
     };
     let program = Cli::command().long_version(version);
-    let cli: Cli = match netdiv_node_common::process::parse(program, args) {
+    let cli: Cli = match parse(program, args) {
         Ok(cli) => cli,
-        Err(error) => return netdiv_node_common::process::report_usage_error(&error),
+        Err(error) => return report_usage_error(&error),
     };
     let done = execute(cli);
     // A thread may still be inside a library that loads the model.
@@ -159,18 +159,14 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
                     "--engine {word}: it has no devices to list; write torch, or the file of a plug-in"
                 ),
             };
-            let devices = devices(&file)?;
-            say(fold_tables(devices.trim_end(), columns())).context("standard output")?;
-            Ok(())
+            say(fold_tables(devices(&file)?.trim_end(), columns())).context("standard output")
         }
         Some(Command::Health(settings)) => {
             settings.resolve(Args::metrics_address)?.map_or(Ok(()), health)
         }
         Some(Command::Doctor { settings, doctor }) => {
             let without_model = |args: &Args| resolve_checked(args.without_model(), false);
-            let Some(config) = settings.resolve(without_model)? else {
-                return Ok(0);
-            };
+            let Some(config) = settings.resolve(without_model)? else { return Ok(0) };
             let report = crate::doctor::doctor(&config);
             let (text, code) = doctor.put(&report, report.to_string())?;
             let path = PathBuf::from("standard output");
@@ -178,11 +174,9 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             return Ok(code);
         }
         Some(Command::Bench { settings, bench }) => {
-            if let Some(config) = resolve(&settings)? {
-                let measured = crate::bench::bench(&config, &bench)?.to_string();
-                say(fold_tables(&measured, columns())).context("standard output")?;
-            }
-            Ok(())
+            let Some(config) = resolve(&settings)? else { return Ok(0) };
+            let measured = crate::bench::bench(&config, &bench)?.to_string();
+            say(fold_tables(&measured, columns())).context("standard output")
         }
         Some(Command::Shell(command)) => Ok(command.execute(Cli::command())?),
     };
@@ -216,7 +210,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.node.io_threads)
         .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
-            worker if worker < workers => netdiv_node_common::process::pin(&cores, worker),
+            worker if worker < workers => pin(&cores, worker),
             // This thread loads the model. The threads that it starts must run on any core.
             _ => {}
         })
@@ -227,16 +221,14 @@ fn serve(config: Config) -> anyhow::Result<()> {
         std::thread::yield_now();
     }
     if config.node.busy_poll {
-        (0..config.node.io_threads)
-            .for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
+        (0..workers).for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
     }
     let served = runtime.block_on(async {
         let listen = config.network.listen;
         let sockets = Sockets::bind(&config.network)
             .await
             .with_context(|| format!("cannot listen on {listen}; is the port in use?"))?;
-        run(config, sockets, asked_to_end()).await?;
-        anyhow::Ok(())
+        anyhow::Ok(run(config, sockets, asked_to_end()).await?)
     });
     // Dropping the runtime would wait for the thread that loads the model.
     runtime.shutdown_background();
@@ -245,7 +237,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
 
 /// Waits for a signal and returns its name. A second signal ends the process.
 async fn asked_to_end() -> &'static str {
-    match netdiv_node_common::process::wait_for_stop_signal().await {
+    match wait_for_stop_signal().await {
         Ok(signal) => {
             tokio::spawn(end_when_asked_again());
             signal
@@ -264,7 +256,7 @@ const ONE_REQUEST: Duration = Duration::from_secs(1);
 /// flight.
 async fn end_when_asked_again() {
     let first = Instant::now();
-    while let Ok(signal) = netdiv_node_common::process::wait_for_stop_signal().await {
+    while let Ok(signal) = wait_for_stop_signal().await {
         if first.elapsed() > ONE_REQUEST {
             error!(signal, "second signal; ending at once and dropping samples in flight");
             // The first signal may be waiting for a device.

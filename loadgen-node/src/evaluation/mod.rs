@@ -5,7 +5,7 @@ mod environment;
 mod requirements;
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -54,7 +54,10 @@ pub(crate) fn evaluate(
     let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
     // Files of an earlier evaluation must not be taken for files of this one.
     for path in script.written(folder).into_iter().chain([file.clone(), part.clone()]) {
-        remove(&path).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
+        if path.is_dir() {
+            fs::remove_dir_all(&path).map_err(|error| output::unwritten(&path, error))?;
+        }
+        output::remove(&path)?;
     }
     let mut command = environment.python();
     command.arg(reference.join(script.file)).args(given).args(script.options(folder));
@@ -89,7 +92,7 @@ pub(crate) fn evaluate(
     // `accuracy.txt` has the format of the benchmark's first round: later checkers read it, too.
     let formats = Formats::of(benchmark.rounds.first().copied());
     let found = compliance::printed_accuracy(&part, benchmark, &formats);
-    remove(&part).map_err(|error| failed(&error))?;
+    output::remove(&part)?;
     let (metrics, text) = found.map_err(|error| blamed(&error))?;
     output::write(&file, text.as_bytes())?;
     Ok((file, metrics))
@@ -97,12 +100,3 @@ pub(crate) fn evaluate(
 
 /// Name of the file that holds the script's output until its metrics have been read.
 const PART: &str = "accuracy.txt.unread";
-
-/// Removes a file or a folder, if it is there.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}

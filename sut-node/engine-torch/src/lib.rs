@@ -208,13 +208,10 @@ unsafe extern "C" fn warm_up(
 ) -> Status {
     guarded(error, || {
         // SAFETY: the caller's instance and tensors.
-        let (instance, inputs, outputs) = unsafe {
-            (
-                borrow_instance(instance),
-                tensors(inputs, input_count),
-                tensors(outputs, output_count),
-            )
-        };
+        let instance = unsafe { borrow_instance(instance) };
+        // SAFETY: as above.
+        let (inputs, outputs) =
+            unsafe { (tensors(inputs, input_count), tensors(outputs, output_count)) };
         instance.warm_up(inputs, outputs)
     })
 }
@@ -230,13 +227,10 @@ unsafe extern "C" fn begin(
 ) -> Status {
     guarded(error, || {
         // SAFETY: the caller's instance and tensors.
-        let (instance, inputs, outputs) = unsafe {
-            (
-                borrow_instance(instance),
-                tensors(inputs, input_count),
-                tensors(outputs, output_count),
-            )
-        };
+        let instance = unsafe { borrow_instance(instance) };
+        // SAFETY: as above.
+        let (inputs, outputs) =
+            unsafe { (tensors(inputs, input_count), tensors(outputs, output_count)) };
         instance.begin(slot as usize, inputs, outputs)
     })
 }
