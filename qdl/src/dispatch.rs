@@ -5,20 +5,14 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use strum::Display;
+
 use crate::inbox::{Closed, Inbox, QueuedSample, Refusal};
 
 /// Policy that spreads samples over nodes and streams.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-    strum::Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Policy {
@@ -47,7 +41,8 @@ pub(crate) struct Dispatch<T> {
     next: AtomicUsize,
 }
 
-/// Inbox and counters of one lane.
+/// Inbox and counters of one lane, aligned so that threads of different lanes share no cache line.
+#[repr(align(128))]
 struct LaneInbox<T> {
     inbox: Arc<Inbox<T>>,
     /// Number of samples that were assigned to this lane and are not answered yet, which

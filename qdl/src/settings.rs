@@ -2,8 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use clap::ValueEnum;
 use netdiv_node_common::words::AnswerTokens;
 use netdiv_transport::Options;
+use serde::{Deserialize, Serialize};
+use strum::Display;
 
 use crate::dispatch::Policy;
 
@@ -53,16 +56,7 @@ impl Default for NetworkSettings {
 
 /// Action of a run that loses a node.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-    strum::Display,
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, Display,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

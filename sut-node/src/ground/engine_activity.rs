@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use netdiv_node_common::words::count;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -105,8 +106,9 @@ pub(crate) fn examine(engines: &[Arc<EngineActivity>], limit: Duration, now: Ins
             && time > limit
         {
             return Condition::Stuck(format!(
-                "engine {number} has been in a batch of {samples} for {:.1} s, longer than \
-                 --engine-timeout allows",
+                "engine {number} has been in a batch of {} for {:.1} s, longer than --engine-timeout \
+                 allows",
+                count(*samples, "sample"),
                 time.as_secs_f64()
             ));
         }
@@ -144,12 +146,12 @@ mod tests {
         engine.record_begin(8, at(30));
         assert_eq!(examine(&engines, LIMIT, at(45)), Condition::Well);
         let Condition::Stuck(why) = examine(&engines, LIMIT, at(46)) else { panic!("stuck") };
-        assert!(why.starts_with("engine 1 has been in a batch of 4 for 46.0 s"), "{why}");
+        assert!(why.starts_with("engine 1 has been in a batch of 4 samples for 46.0 s"), "{why}");
         // The second batch began to run when the first was done.
         engine.record_finish(false, at(50));
         assert_eq!(examine(&engines, LIMIT, at(95)), Condition::Well);
         let Condition::Stuck(why) = examine(&engines, LIMIT, at(96)) else { panic!("stuck") };
-        assert!(why.contains("a batch of 8 for"), "{why}");
+        assert!(why.contains("a batch of 8 samples for"), "{why}");
         engine.record_finish(false, at(97));
         assert_eq!(examine(&engines, LIMIT, at(1000)), Condition::Well);
     }

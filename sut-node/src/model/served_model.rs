@@ -47,7 +47,10 @@ impl ServedModel {
     /// Reads the keys that are left of another kind of file.
     pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
         let served = table.try_into::<Self>();
-        served.map_err(|error| with_suggestion(error.message()))?.checked()
+        // The whole error names the key, on a line of its own.
+        served
+            .map_err(|error| with_suggestion(&error.to_string()).trim_end().replace('\n', " "))?
+            .checked()
     }
 
     pub(crate) fn limits(&self) -> TokenLimits {

@@ -8,7 +8,7 @@ from typing import Any, Callable
 import numpy as np
 
 from .engine import Engine, Request
-from .errors import EngineError, counted
+from .errors import EngineError, NodeGone, counted
 from .iterators import iterate, iterate_async
 from .tensors import Slots
 
@@ -70,6 +70,8 @@ class PromptTrial:
         """Runs a `generate` that is not asynchronous. Returns the times. Raises EngineError."""
         try:
             iterate(self.engine, self.request, self._take)
+        except NodeGone:
+            raise
         except BaseException as error:
             raise self.engine.placed(self.engine.instance.generate, error) from error
         return self._times()
@@ -81,6 +83,8 @@ class PromptTrial:
 
         try:
             await iterate_async(self.engine, self.request, take)
+        except NodeGone:
+            raise
         except BaseException as error:
             raise self.engine.placed(self.engine.instance.generate, error) from error
         return self._times()

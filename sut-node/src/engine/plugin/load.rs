@@ -3,6 +3,7 @@
 use std::{iter, sync::Arc};
 
 use netdiv_contract::layout::{InputLayout, fixed_bytes};
+use netdiv_node_common::words::count;
 use netdiv_plugin::{InstanceRoom, PluginModelSettings, PluginTokenSettings};
 use tracing::{info, warn};
 
@@ -217,10 +218,10 @@ fn starvation_warning(
     let room = u64::from(node.max_in_flight_bytes);
     (sample > 0 && needed > room).then(|| {
         format!(
-            "--max-in-flight-bytes {room} has room for {}, at {sample} bytes for a sample, but batches in flight ({batches} of {}) and \
-             another incoming one need {needed} bytes: engines will wait for samples. Set it to {needed}, or lower --max-batch",
-            room / sample,
-            node.batching.max_batch,
+            "--max-in-flight-bytes {room} has room for {} of {sample} bytes, but batches of {} need {needed} bytes, with {batches} in flight \
+             and one incoming: engines will wait for samples. Set it to {needed}, or lower --max-batch",
+            count((room / sample) as usize, "sample"),
+            count(node.batching.max_batch, "sample"),
         )
     })
 }
@@ -252,7 +253,7 @@ mod tests {
         // in flight.
         let why = starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &node).unwrap();
         assert!(
-            why.contains("has room for 139, at") && why.contains("Set it to 368640000"),
+            why.contains("has room for 139 samples of") && why.contains("Set it to 368640000"),
             "{why}"
         );
         node.max_in_flight_bytes = 368_640_000;
