@@ -150,7 +150,7 @@ fn run_test(
     match status.code() {
         // LoadGen's verdict is part of the verification.
         Some(0 | 1) => Ok(()),
-        Some(2) => usage(format!("{}: the run was refused; see above", test.name())),
+        Some(2) => usage(format!("{}: refused as above; fix it, or repeat the run", test.name())),
         _ => Err(RunError::Failed(format!("{}: the run failed: {status}", test.name()))),
     }
 }

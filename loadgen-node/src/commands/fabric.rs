@@ -291,8 +291,7 @@ pub(super) fn execute(settings: &CommandSettings<FabricArgs>) -> Result<u8, RunE
         output::write(&folder.join(picture), svg.as_bytes())?;
         files += &format!(" and {picture}");
     }
-    let has_tables = args.json.as_deref().map_or(Ok(true), |path| output::put(path, &text))?;
-    if has_tables {
+    if args.json.as_deref().map_or(Ok(true), |path| output::put(path, &text))? {
         let tables = report::fabric::render(&figures);
         output::report(format_args!("{tables}\n{files} in {}", folder.display()));
     }
@@ -316,7 +315,8 @@ fn default_sizes(kind: &MeasurementKind, defaults: &Defaults) -> Vec<usize> {
         }
         MeasurementKind::Matrix | MeasurementKind::Soak => ONE_SIZE.to_vec(),
         MeasurementKind::OpenLoop { shapes, .. } => {
-            shapes.iter().map(|(_, shape)| shape.to_node).collect()
+            let bytes = shapes.iter().map(|(_, shape)| shape.to_node);
+            OPEN_LOOP_SIZES.into_iter().chain(bytes).collect()
         }
     }
 }

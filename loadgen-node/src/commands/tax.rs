@@ -34,7 +34,7 @@ pub(crate) struct TaxArgs {
     #[arg(long, value_name = "FILE")]
     sut_node: Option<PathBuf>,
     /// Number of rounds; each runs both
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u64).range(1..=1000))]
     rounds: u64,
     /// Folder for the runs
     #[arg(long, value_name = "DIR", default_value = "out/tax")]

@@ -48,7 +48,9 @@ impl Environment {
         let own =
             fs::File::create(folder.with_extension("lock")).map_err(|error| failed(&error))?;
         own.lock().map_err(|error| failed(&error))?;
-        if files::read_text(&folder.join(MADE)).is_ok_and(|made| made == packages) {
+        if files::read_text(&folder.join(MADE))
+            .is_ok_and(|made| made.replace('\n', " ") == packages)
+        {
             return Self::from_folder(&folder);
         }
         info!(folder = %folder.display(), packages, "fetching Python packages, once");

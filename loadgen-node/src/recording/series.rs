@@ -87,8 +87,9 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<SeriesRow>, String> {
             format!("{}: row {} is invalid: {why}", path.display(), number + 1)
         };
         let row: SeriesRow = row.map_err(|error| wrong(&error))?;
-        if !(row.start_seconds >= 0.0 && row.seconds() > 0.0 && row.end_seconds.is_finite()) {
-            return Err(wrong(&"its start and end are not an interval"));
+        let earlier = rows.last().map_or(0.0, |last| last.start_seconds);
+        if !(row.start_seconds >= earlier && row.seconds() > 0.0 && row.end_seconds.is_finite()) {
+            return Err(wrong(&"its times are not an interval after the previous row"));
         }
         rows.push(row);
     }
@@ -129,18 +130,19 @@ mod tests {
     fn what_is_no_series_is_refused_with_its_row() {
         let folder = tempfile::tempdir().unwrap();
         let row = SeriesRow { end_seconds: 1.0, ..SeriesRow::default() };
-        Writer::create(folder.path()).unwrap().add(&[row]).unwrap();
+        Writer::create(folder.path()).unwrap().add(&[row.clone(), row]).unwrap();
         let path = folder.path().join(SERIES);
         let text = fs::read_to_string(&path).unwrap();
         for (from, to, why) in [
             ("0.0,1.0", "0.0,-1.0", "row 1"),
             ("0.0,1.0", "0.0,NaN", "not an interval"),
             ("0.0,1.0", "0.0,inf", "not an interval"),
+            ("0.0,1.0", "5.0,6.0", "row 2"),
             ("0.0,1.0", "x,1.0", "row 1"),
             ("start_seconds", "begin", "row 1"),
         ] {
             assert!(text.contains(from), "{text}");
-            fs::write(&path, text.replace(from, to)).unwrap();
+            fs::write(&path, text.replacen(from, to, 1)).unwrap();
             let refused = read(folder.path()).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }

@@ -20,8 +20,8 @@ pub(super) struct Audit {
     pub(super) run: RunFolder,
     /// Contents by file name: the files with the verdict, such as `verify_accuracy.txt`.
     verified: BTreeMap<String, String>,
-    /// Contents by file name, for the test's folder `accuracy`: [`BASELINE_SCORES`](tree::BASELINE_SCORES) for
-    /// TEST01, and LoadGen's accuracy log for TEST06.
+    /// Contents by file name, for the test's folder `accuracy`:
+    /// [`BASELINE_SCORES`](tree::BASELINE_SCORES) for TEST01, and LoadGen's accuracy log for TEST06.
     accuracy: BTreeMap<String, Vec<u8>>,
 }
 

@@ -1,4 +1,5 @@
-//! The program's sources in a submission with their SHA-256 (N16), and the description of the wire protocol (N17).
+//! The program's sources in a submission with their SHA-256 (N16), and the description of the wire
+//! protocol (N17).
 
 use sha2::{Digest as _, Sha256};
 

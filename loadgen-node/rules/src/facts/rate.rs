@@ -30,7 +30,8 @@ const UNIT: &str = r"[KkMmGgTt](?:b|(?i:be|ige?|base[a-z/]*|(?:ilo|ega|iga|era)?
 
 /// Pattern of a rate whose unit is `G` or `T`. A single digit is a generation of radio networks,
 /// such as `5G`.
-const SHORT: &str = r"(?:[1-9][\d.,]*\d|[1789])[ -]?[GgTt]";
+const SHORT: &str =
+    r"(?:0[.,]\d*[1-9]\d*|[1-9]\d+(?:[.,]\d+)*|[1-9][.,]\d*[1-9]\d*|[1789](?:[.,]0+)?)[ -]?[GgTt]";
 
 /// Rate that is no part of a name, such as `OM4` or `v1.2`, but may follow a count, as in `2x100GbE`;
 /// `None` if the pattern is invalid, which a test rules out.
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn rates_are_known_as_people_write_them() {
-        let rates = "100 Gb/s|100Gbps|100GbE|2 x 100 Gbit/s|100G|0.1 Tb/s|12.5 GB/s|1000 Mb/s|\
+        let rates = "100 Gb/s|100Gbps|100GbE|0.8T|2 x 100 Gbit/s|100G|0.1 Tb/s|12.5 GB/s|1000 Mb/s|\
              OM4 multimode, 25 Gb/s|5 m DAC, 100 Gb/s|OS2, 10 km, 400GbE|\
              2 m, 3 m or 5 M copper, 25GBASE-CR|PCIe 4.0 at 16 GT/s, 100 Gbit/s|\
              5G NR, 2.5 Gb/s|2.4 GHz radio, 0.6 gbps|v1.2G adapter with 64 GB, 40 Gigabit|\
@@ -62,7 +63,7 @@ mod tests {
         for text in rates.split('|') {
             assert!(states_a_rate(text), "{text}");
         }
-        let others = "|fast|100|Gb/s|0 Gb/s|très 100|OM4 multimode|5 m DAC|100 M fibre|5G|4G LTE|\
+        let others = "|fast|100|Gb/s|0 Gb/s|très 100|OM4 multimode|5 m DAC|100 M fibre|5G|5.0G|4G LTE|\
              16 GT/s|64 GB|2.4 GHz|10 Meter|3 Gates";
         for text in others.split('|') {
             assert!(!states_a_rate(text), "{text}");

@@ -54,8 +54,9 @@ pub(crate) fn finish(
         _ => error,
     })?;
     let table = report::run::render(&result);
-    // NOTE: A folder whose name begins with a hyphen would look like an option.
-    let (logs, run) = (folder.display(), shell_word(&folder.to_string_lossy()));
+    let logs = folder.display().to_string();
+    // A name that begins with a hyphen would look like an option.
+    let run = shell_word(&if logs.starts_with('-') { format!("./{logs}") } else { logs.clone() });
     let script = result.official_accuracy.as_ref().and_then(|_| script(&result.benchmark));
     let accuracy = script.map_or_else(String::new, |script| {
         let arguments = script.arguments();

@@ -3,7 +3,7 @@
 
 use std::{
     any::TypeId,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{self, Path, PathBuf},
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct FileSettings {
 /// option of that name.
 pub fn unknown_key<T: clap::Args>(key: &str) -> Option<String> {
     let known = T::augment_args(Command::new(""));
-    let keys: Vec<_> = known.get_arguments().map(|option| option.get_id().as_str()).collect();
+    let keys: BTreeSet<_> = known.get_arguments().map(|option| option.get_id().as_str()).collect();
     let is_unknown = !keys.contains(&key);
     is_unknown.then(|| format!("there is no such setting{}", did_you_mean(key, keys)))
 }
