@@ -129,8 +129,8 @@ impl Failure {
     }
 }
 
-/// Violation of the order of events by a node. A first token after the last event is no such
-/// violation: its id no longer belongs to a sample, so it is dropped like any stale reply.
+/// Violation of the order of events by a node. A first token after the last event does
+/// not count: its id no longer belongs to a sample, so it is dropped like any stale reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum OrderViolation {
     /// Second first token for one sample.

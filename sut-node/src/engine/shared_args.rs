@@ -50,7 +50,7 @@ pub struct SharedArgs {
 }
 
 /// Returns a value of `--model`, with its path converted by `place`. The names of the demo's models
-/// are no paths and stay unchanged.
+/// are not paths, and stay unchanged.
 pub(crate) fn with_model(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,

@@ -16,8 +16,7 @@ use crate::model::{
     served_model::ServedModel,
 };
 
-/// Declaration as the worker sends it. Of a model of tensors, only the name of `served` has a
-/// meaning.
+/// Declaration as the worker sends it. A model of tensors uses only the name in `served`.
 #[derive(Debug, Deserialize)]
 struct Declared {
     #[serde(flatten)]

@@ -33,8 +33,8 @@ const UNIT: &str = r"[KkMmGgTt](?:b|(?i:be|ige?|base[a-z/]*|(?:ilo|ega|iga|era)?
 const SHORT: &str =
     r"(?:0[.,]\d*[1-9]\d*|[1-9]\d+(?:[.,]\d+)*|[1-9][.,]\d*[1-9]\d*|[1789](?:[.,]0+)?)[ -]?[GgTt]";
 
-/// Rate that is no part of a name, such as `OM4` or `v1.2`, but may follow a count, as in `2x100GbE`;
-/// `None` if the pattern is invalid, which a test rules out.
+/// Pattern of a rate that stands alone or follows a count, as in `2x100GbE`, but not in a name such
+/// as `OM4` or `v1.2`. `None` if the pattern is invalid, which a test rules out.
 static RATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let before = r"(?:^|[^\w.]|\d *[xX×])";
     Regex::new(&format!("{before}(?:{NUMBER}[ -]?{UNIT}|{SHORT})(?:[^A-Za-z/]|$)")).ok()

@@ -119,7 +119,7 @@ pub trait Keys: clap::Args + Serialize {
     /// Keys of all commands of the program that accept a settings file. They share a file: a key of
     /// another command has no effect.
     type All: Keys;
-    /// Keys whose values may contain paths but are no plain paths, such as the name of a data set.
+    /// Keys whose values may contain paths but are not plain paths, such as the name of a data set.
     /// Each has the function that replaces the paths in a value. A plain path needs no entry: its
     /// type is `PathBuf`.
     const MIXED: &'static [(&'static str, Replace)] = <Self::All as Keys>::MIXED;
