@@ -114,6 +114,12 @@ impl Nodes<'_> {
                 let found = self.checked(found)?;
                 return self.counted(found, waits.then_some(self.patience).filter(|_| few));
             }
+            let expected = self.expected.unwrap_or_default();
+            let awaited = match missing.len() {
+                0 => format!("node {} of {expected}", found.len() + 1),
+                _ => named.clone(),
+            };
+            wait.announce(awaited);
             if !missing.is_empty() && is_late {
                 let reasons: BTreeSet<_> = missing.into_iter().map(|(_, why)| why).collect();
                 let why = reasons.into_iter().collect::<Vec<_>>().join("; ");
@@ -124,12 +130,6 @@ impl Nodes<'_> {
                 );
                 return Err(DiscoveryError::named(self.option, &named, why));
             }
-            let expected = self.expected.unwrap_or_default();
-            let awaited = match missing.len() {
-                0 => format!("node {} of {expected}", found.len() + 1),
-                _ => named,
-            };
-            wait.announce(awaited);
             thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         }
     }
