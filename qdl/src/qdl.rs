@@ -1,6 +1,7 @@
 //! Interface of the Query Dispatch Library to the LoadGen node.
 
 use std::{
+    num::NonZero,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -83,6 +84,7 @@ impl<L: LoadGen> Qdl<L> {
             digests: settings.digests,
             checksums: settings.checksums,
             tokens: requested_tokens(settings.tokens),
+            max_output_tokens: settings.max_output_tokens.map_or(0, NonZero::get),
         };
         let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
         let qdl = Self {
@@ -259,7 +261,7 @@ fn lanes<L: LoadGen>(
         let agreed = ResponseRules {
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,
-            announced: AnnouncedTokens::of(&info.description),
+            announced: AnnouncedTokens::of(&info.description, settings.max_output_tokens),
             never_empty: info.description.never_empty,
         };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))

@@ -1,6 +1,6 @@
 //! Settings of the QDL for a run.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, num::NonZero, sync::Arc, time::Duration};
 
 use clap::ValueEnum;
 use netdiv_node_common::words::AnswerTokens;
@@ -120,6 +120,8 @@ pub struct Settings {
     /// Facts that LoadGen receives about the tokens of a response: none, their number, or also the
     /// first token as soon as it exists.
     pub tokens: AnswerTokens,
+    /// Maximum number of tokens of an output, at which nodes end it; `None`: that of each node.
+    pub max_output_tokens: Option<NonZero<u32>>,
     /// Time bounds that LoadGen sets for the tokens of a response, if it sets any.
     pub token_bounds: Option<TokenBounds>,
     /// Action of the run when a node is lost.
@@ -149,6 +151,7 @@ impl Settings {
             digests: false,
             checksums: false,
             tokens: AnswerTokens::default(),
+            max_output_tokens: None,
             token_bounds: None,
             on_node_loss: OnNodeLoss::default(),
             network: NetworkSettings::default(),

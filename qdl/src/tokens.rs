@@ -3,7 +3,7 @@
 //! The QDL computes no tokens (rules, section 6.2.1). A node sends the whole output, which is
 //! compared here with its first token, its token count, and the node's description.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, num::NonZero, time::Duration};
 
 use hdrhistogram::Histogram;
 use netdiv_contract::{
@@ -41,12 +41,14 @@ pub(crate) struct AnnouncedTokens {
 }
 
 impl AnnouncedTokens {
-    /// Returns the announcements of a node; `None` if its outputs are not tokens.
-    pub(crate) fn of(description: &DescribeResponse) -> Option<Self> {
+    /// Returns the announcements of a node, whose outputs have at most `most` tokens; `None` if its
+    /// outputs are not tokens.
+    pub(crate) fn of(description: &DescribeResponse, most: Option<NonZero<u32>>) -> Option<Self> {
         let DescribeResponse { tokens, vocabulary, max_output_tokens, .. } = *description;
+        let limits = [NonZero::new(max_output_tokens), most].into_iter().flatten();
         tokens.then(|| Self {
             vocabulary: if vocabulary > 0 { vocabulary } else { MAX_IDS },
-            max_output: (max_output_tokens > 0).then_some(max_output_tokens as usize),
+            max_output: limits.min().map(|most| most.get() as usize),
             ends: description.end_tokens.iter().copied().collect(),
             is_packed: description.input.as_ref().is_some_and(layout::is_packed),
         })
@@ -244,6 +246,16 @@ mod tests {
     use super::*;
 
     fn announced(vocabulary: u32, max_output_tokens: u32, end_tokens: &[u32]) -> AnnouncedTokens {
+        limited(vocabulary, max_output_tokens, end_tokens, 0)
+    }
+
+    /// Returns the announcements of a node, with a limit of the run.
+    fn limited(
+        vocabulary: u32,
+        max_output_tokens: u32,
+        end_tokens: &[u32],
+        most: u32,
+    ) -> AnnouncedTokens {
         let end_tokens = end_tokens.to_vec();
         let description = DescribeResponse {
             tokens: true,
@@ -252,12 +264,12 @@ mod tests {
             end_tokens,
             ..Default::default()
         };
-        AnnouncedTokens::of(&description).unwrap()
+        AnnouncedTokens::of(&description, NonZero::new(most)).unwrap()
     }
 
     #[test]
     fn an_output_at_the_limit_without_an_end_token_is_cut() {
-        assert!(AnnouncedTokens::of(&DescribeResponse::default()).is_none());
+        assert!(AnnouncedTokens::of(&DescribeResponse::default(), None).is_none());
         for (announced, output, is_cut) in [
             (announced(0, 0, &[2]), &[7, 2][..], None),
             (announced(0, 3, &[]), &[7, 7], None),
@@ -265,6 +277,7 @@ mod tests {
             (announced(10, 3, &[9, 2]), &[7, 7, 2], Some(false)),
             (announced(10, 3, &[9, 2]), &[7, 9], Some(false)),
             (announced(10, 3, &[9, 2]), &[2], Some(false)),
+            (limited(10, 9, &[2], 3), &[7, 7, 7], Some(true)),
         ] {
             assert_eq!(announced.check_output(&tokens::to_bytes(output)), Ok(is_cut), "{output:?}");
         }

@@ -71,6 +71,7 @@ fn served(name: &str, vocabulary: u32) -> ServedModel {
         max_input_tokens: 512,
         max_tokens: 4,
         min_tokens: 1,
+        sampled: false,
         speculative_decoding: None,
         eos: vec![2],
     }

@@ -39,10 +39,10 @@ def samples() -> dict[int, bytes]:
 
 def describe(node: calls.SutNodeStub) -> None:
     """Checks that the node describes itself, in response to this call."""
-    request = messages.DescribeRequest(protocol_version=1, nonce=NONCE)
+    request = messages.DescribeRequest(protocol_version=2, nonce=NONCE)
     answer = node.Describe(request, timeout=PATIENCE_S)
     require(answer.nonce == NONCE, f"Describe returns the nonce {answer.nonce}, not {NONCE}.")
-    require(answer.protocol_version == 1, f"The node speaks version {answer.protocol_version}.")
+    require(answer.protocol_version == 2, f"The node speaks version {answer.protocol_version}.")
     require(answer.engine == "echo", f"The node's engine is {answer.engine}, not echo.")
 
 

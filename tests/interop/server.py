@@ -31,7 +31,7 @@ class Node(calls.SutNodeServicer):
         """Describes this node."""
         return messages.DescribeResponse(
             nonce=request.nonce,
-            protocol_version=1,
+            protocol_version=2,
             node_name="python",
             software_version=grpc.__version__,
             engine="python",

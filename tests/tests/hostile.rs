@@ -192,12 +192,16 @@ async fn quic_calls_that_are_none() {
         (vec![0, 0xff, 0, 0, 0], Code::OutOfRange, "message too large"),
         (vec![0, 0, 0, 0, 1, 0xff], Code::InvalidArgument, "damaged message"),
         (
-            header(2, "Describe"),
+            header(7, "Describe"),
             Code::FailedPrecondition,
-            "version 2 of the wire contract; expected 1",
+            "version 7 of the wire contract; expected 2",
         ),
-        (header(1, "Delete\u{1b}"), Code::Unimplemented, "no method `Delete\\u{1b}`"),
-        (header(1, "Describe"), Code::InvalidArgument, "the request is missing"),
+        (
+            header(PROTOCOL_VERSION, "Delete\u{1b}"),
+            Code::Unimplemented,
+            "no method `Delete\\u{1b}`",
+        ),
+        (header(PROTOCOL_VERSION, "Describe"), Code::InvalidArgument, "the request is missing"),
     ] {
         let status = soon(call(address, &bytes)).await;
         assert_eq!(Code::from_i32(status.code), code, "{bytes:?}: {status:?}");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use e2e::{Folder, LoadGen, SutNode, assert_refused, process::loadgen_node, wait_until};
-use netdiv_contract::{framing, v1::CallHeader};
+use netdiv_contract::{PROTOCOL_VERSION, framing, v1::CallHeader};
 use quinn::crypto::rustls::QuicClientConfig;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{
@@ -230,7 +230,7 @@ async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
         let connecting = endpoint.connect_with(config, address, "127.0.0.1").expect("connects");
         let answer = async {
             let (mut send, mut receive) = connecting.await.ok()?.open_bi().await.ok()?;
-            let header = CallHeader { protocol_version: 1, ..CallHeader::default() };
+            let header = CallHeader { protocol_version: PROTOCOL_VERSION, ..CallHeader::default() };
             send.write_all(&framing::encode(&header)).await.ok()?;
             send.finish().ok()?;
             receive.read_chunk(1, true).await.ok()?

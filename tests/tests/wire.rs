@@ -108,6 +108,7 @@ fn messages_have_the_documented_bytes() {
             checksums: false,
             digests: false,
             tokens: Tokens::Whole as i32,
+            max_output_tokens: 0,
         },
     );
     assert_golden(

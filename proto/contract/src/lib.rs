@@ -44,18 +44,19 @@ pub mod v1 {
 impl std::fmt::Debug for v1::CallHeader {
     /// Formats all fields except the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { protocol_version, method, session, digests, checksums, tokens, token: _ } = self;
+        let Self { protocol_version, method, session, digests, checksums, .. } = self;
+        let Self { tokens, max_output_tokens, .. } = self;
         write!(
             f,
             "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests}, checksums: {checksums}, tokens: \
-             {tokens})"
+             {tokens}, max_output_tokens: {max_output_tokens})"
         )
     }
 }
 
 /// Version of the wire contract. A node and a LoadGen node can only communicate if their versions
 /// are equal.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// Request header of an `Infer` stream that names the session it belongs to.
 pub const SESSION_HEADER: &str = "netdiv-session";
@@ -72,6 +73,10 @@ pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
 /// tokens that the stream receives. Without the header, the stream receives whole outputs only.
 pub const TOKENS_HEADER: &str = "netdiv-tokens";
 
+/// Request header of an `Infer` stream: maximum number of tokens of an output, in decimal. The node
+/// ends an output there. Without the header, the node's own maximum applies.
+pub const MAX_OUTPUT_TOKENS_HEADER: &str = "netdiv-max-output-tokens";
+
 /// Request headers of a stream of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionHeader {
@@ -83,6 +88,8 @@ pub struct SessionHeader {
     pub checksums: bool,
     /// Tokens of an output that the stream receives.
     pub tokens: v1::Tokens,
+    /// Maximum number of tokens of an output; 0: the node's own maximum.
+    pub max_output_tokens: u32,
 }
 
 /// Text of the rule that [`is_name`] checks.

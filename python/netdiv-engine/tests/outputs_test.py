@@ -5,6 +5,7 @@ import unittest
 import numpy as np
 
 from netdiv_engine.declaration import declare
+from netdiv_engine.engine import Request
 from netdiv_engine.errors import EngineError
 from netdiv_engine.language import MAX_IDS, parts
 from netdiv_engine.outputs import Output
@@ -20,7 +21,8 @@ class Model:
 
 class OutputTest(unittest.TestCase):
     def setUp(self):
-        self.output = Output(declare(Model, __file__, 1))
+        declared = declare(Model, __file__, 1)
+        self.output = Output(Request(np.zeros(1, np.int32), declared), declared.vocabulary)
 
     def test_ids_come_alone_or_in_lists(self):
         self.assertEqual(self.output.take(5), [5])
@@ -31,6 +33,15 @@ class OutputTest(unittest.TestCase):
     def test_an_output_without_an_end_has_all_of_its_ids(self):
         self.output.take([1, 2, 3, 4])
         self.output.finish()
+
+    def test_a_request_may_have_a_lower_limit(self):
+        request = Request(np.zeros(1, np.int32), declare(Model, __file__, 1), 1, 5)
+        self.assertEqual((request.max_tokens, request.min_tokens, request.seed), (1, 1, 5))
+        output = Output(request, 100)
+        output.take(3)
+        output.finish()
+        with self.assertRaisesRegex(EngineError, "more than max_tokens = 1 ids"):
+            output.take(3)
 
     def test_faults_are_named(self):
         for yielded, words in [

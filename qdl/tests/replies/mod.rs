@@ -168,7 +168,7 @@ fn an_output_that_breaks_an_announcement_fails_the_run_also_if_no_tokens_are_cou
     };
     for tokens in [AnswerTokens::Uncounted, AnswerTokens::Counted] {
         let agreed =
-            ResponseRules { tokens, announced: AnnouncedTokens::of(&description), ..AGREED };
+            ResponseRules { tokens, announced: AnnouncedTokens::of(&description, None), ..AGREED };
         let (told, handled, _) = told_of(agreed, false, |[a, b, _]| {
             let [good, wrong] = [reply(a, &[8, 0, 0, 0, 1, 0, 0, 0]), reply(b, &[9, 0, 0, 0])];
             vec![
@@ -188,7 +188,7 @@ fn impossible_figures_are_counted_and_limited() {
     let description = DescribeResponse { tokens: true, ..DescribeResponse::default() };
     let agreed = ResponseRules {
         tokens: AnswerTokens::Counted,
-        announced: AnnouncedTokens::of(&description),
+        announced: AnnouncedTokens::of(&description, None),
         ..AGREED
     };
     let (told, handled, report) = told_of(agreed, false, |[a, b, c]| {

@@ -44,6 +44,11 @@ pub struct SharedArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub servers: ServersArgs,
+    /// For tests: derive the seed of each sample from this number and its prompt
+    ///
+    /// Equal prompts then have equal outputs. For models with `sampled = true`.
+    #[arg(long, value_name = "N", hide_short_help = true, help_heading = "Sampling")]
+    pub sampling_seed: Option<u64>,
     /// Maximum time to wait for an engine that is still loading [default: python 10m, others 0s]
     #[arg(long, value_name = "TIME", help_heading = "Start of the engine")]
     pub engine_start_timeout: Option<TimeSpan>,

@@ -38,6 +38,8 @@ pub(crate) struct Sink {
     cached: u32,
     /// First invalid token id, if there was one.
     wrong: Option<i32>,
+    /// Maximum number of tokens that the client takes.
+    most: usize,
     taken: Instant,
     clock: Clock,
     encoding: Encoding,
@@ -54,6 +56,7 @@ impl Sink {
     pub(crate) fn new(sample: QueuedSample, clock: Clock, encoding: Encoding) -> Self {
         Self {
             taken: clock.now(),
+            most: sample.replies.max_output_tokens(),
             sample: Some(sample),
             output: BytesMut::new(),
             sent: 0,
@@ -65,7 +68,7 @@ impl Sink {
         }
     }
 
-    /// Returns true if the client has gone.
+    /// Returns true if the client has gone, or has all the tokens that it takes.
     pub(crate) fn is_closed(&self) -> bool {
         self.sample.as_ref().is_none_or(|sample| sample.replies.is_closed())
     }
@@ -80,13 +83,30 @@ impl Sink {
         self.sample.as_ref().map_or(Tokens::Whole, |sample| sample.replies.tokens())
     }
 
+    /// Returns the maximum number of tokens that the client takes.
+    pub(crate) fn max_tokens(&self) -> usize {
+        self.most
+    }
+
     /// Returns the number of tokens so far.
     pub(crate) fn token_count(&self) -> usize {
         self.output.len() / ID_BYTES
     }
 
     /// Appends tokens. Sends the first token, and later ones, at once if the client wants them.
+    /// Ends the output before a token that the client does not take.
     pub(crate) fn push_tokens(&mut self, ids: &[i32]) {
+        let room = self.most.saturating_sub(self.token_count());
+        match ids.split_at_checked(room) {
+            Some((taken, [_, ..])) => {
+                self.append(taken);
+                self.complete();
+            }
+            _ => self.append(ids),
+        }
+    }
+
+    fn append(&mut self, ids: &[i32]) {
         if ids.is_empty() {
             return;
         }
@@ -140,6 +160,10 @@ impl Sink {
 
     /// Ends the output, which is the tokens so far.
     pub(crate) fn end(mut self) {
+        self.complete();
+    }
+
+    fn complete(&mut self) {
         let output = self.output.split().freeze();
         self.answer(if let Some(id) = self.wrong {
             Err(EngineError::Failed(format!("invalid token id {id}; ids start at 0")))
@@ -208,5 +232,34 @@ fn token_count(payload: &[u8]) -> u32 {
 impl Drop for Sink {
     fn drop(&mut self) {
         self.answer(Err(EngineError::Failed("the engine returned no response".into())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::remote::testing::{limited_client, next};
+
+    #[tokio::test]
+    async fn an_output_ends_before_a_token_that_the_client_does_not_take() {
+        for (parts, want) in [
+            (&[&[1, 2, 3][..], &[4]][..], &[1, 2, 3][..]),
+            (&[&[1, 2], &[3, 4, 5], &[6]], &[1, 2, 3]),
+            (&[&[1, 2, 3, 4]], &[1, 2, 3]),
+            (&[&[1, 2, 3]], &[1, 2, 3]),
+            (&[&[1], &[2]], &[1, 2]),
+        ] {
+            let (client, mut replies) = limited_client(Tokens::Whole, 3);
+            let sample = QueuedSample::empty(7, client);
+            let mut sink = Sink::new(sample, Clock::default(), Encoding::None);
+            assert_eq!(sink.max_tokens(), 3);
+            parts.iter().for_each(|ids| sink.push_tokens(ids));
+            let is_longer = parts.iter().map(|part| part.len()).sum::<usize>() > 3;
+            assert_eq!(sink.is_closed(), is_longer);
+            sink.end();
+            let reply = next(&mut replies).await;
+            assert!(tokens::ids(&reply.payload).eq(want.iter().copied()), "{parts:?}");
+            assert_eq!((reply.id, reply.token_count as usize), (7, want.len()));
+        }
     }
 }

@@ -241,5 +241,7 @@ fn describe(
         throttled_ns: 0,
         stolen_ns: 0,
         servers: Vec::new(),
+        decoding: model.decoding as i32,
+        sampling_seed: model.sampling_seed.map(|seed| seed.0),
     }
 }

@@ -65,7 +65,7 @@ impl DecoupledModel {
     }
 
     fn checked(DecoupledFile { output, inputs, served }: DecoupledFile) -> Result<Self, String> {
-        let served = ServedModel::of_table(served)?;
+        let served = ServedModel::greedy(served)?;
         let given = |(name, value): (String, toml::Value)| {
             let given = value.clone().try_into().map_err(|_| {
                 format!(

@@ -10,11 +10,13 @@ use clap::ValueEnum as _;
 use netdiv_contract::{
     encoding::Encoding,
     layout::{DataType, InputLayout, TensorSpec},
+    v1::Decoding,
 };
 use netdiv_node_common::words::EngineFacts;
 
 use crate::model::{
-    payload::Payload, served_model::ServedModel, token_limits::TokenLimits, workload::Workload,
+    payload::Payload, sampling_seed::SamplingSeed, served_model::ServedModel,
+    token_limits::TokenLimits, workload::Workload,
 };
 
 /// Description of the model that the engines run: its identity, the layout of its samples, and its
@@ -37,6 +39,10 @@ pub struct Model {
     pub tokens: Option<TokenLimits>,
     /// Token ids that end an output; empty if the engine does not know them.
     pub(crate) end_tokens: Vec<u32>,
+    /// Choice of the tokens of an output.
+    pub(crate) decoding: Decoding,
+    /// Number from which the seed of each sample is derived; `None` without seeds.
+    pub(crate) sampling_seed: Option<SamplingSeed>,
     /// Size of a response in bytes; 0 if the engine does not know it in advance.
     pub(crate) answer_bytes: u64,
     /// Counters of the servers behind the engine; empty if it calls none.
@@ -77,6 +83,8 @@ impl Model {
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
             end_tokens: Vec::new(),
+            decoding: Decoding::Unknown,
+            sampling_seed: None,
             answer_bytes: 0,
             servers: Vec::new(),
             found: None,
@@ -102,6 +110,7 @@ impl Model {
             name: served.name.clone(),
             sha256: served.sha256.clone(),
             end_tokens: served.eos.clone(),
+            decoding: if served.sampled { Decoding::Sampled } else { Decoding::Greedy },
             ..Self::of_tokens(engine, served.limits())
         }
     }

@@ -102,7 +102,7 @@ impl LanguageFile {
         if served.insert("name".into(), self.name.into()).is_some() {
             return Err(in_tokens("name: it belongs at the top of the manifest".into()));
         }
-        let served = ServedModel::of_table(served).map_err(in_tokens)?;
+        let served = ServedModel::greedy(served).map_err(in_tokens)?;
         within("slots", slots, 1, MOST_SLOTS)
             .and_then(|()| within("chunk", chunk, 1, MAX_TOKENS))
             .and_then(|()| within("cache_mib", cache_mib, 0, MOST_CACHE_MIB))

@@ -1,5 +1,7 @@
 //! Description of a language model: a TOML file.
 
+use std::borrow::Cow;
+
 use netdiv_node_common::words::{SpeculativeDecoding, with_suggestion};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,10 @@ pub struct ServedModel {
     /// Ids that end an output. They are part of the output.
     #[serde(default)]
     pub eos: Vec<u32>,
+    /// True if the engine draws tokens at random by the model's probabilities: temperature 1, without
+    /// top_p and top_k.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sampled: bool,
     /// Speculative decoding that the engine uses; `None` if it drafts no tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speculative_decoding: Option<SpeculativeDecoding>,
@@ -45,12 +51,33 @@ impl ServedModel {
     }
 
     /// Reads the keys that are left of another kind of file.
-    pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
+    fn of_table(table: toml::Table) -> Result<Self, String> {
         let served = table.try_into::<Self>();
         // The whole error names the key, on a line of its own.
         served
             .map_err(|error| with_suggestion(&error.to_string()).trim_end().replace('\n', " "))?
             .checked()
+    }
+
+    /// Reads the keys that are left of the file of an engine that cannot sample.
+    pub(crate) fn greedy(table: toml::Table) -> Result<Self, String> {
+        match Self::of_table(table)? {
+            Self { sampled: true, .. } => {
+                Err("sampled = true: this engine chooses the likeliest token; use the engine openai or python".into())
+            }
+            greedy => Ok(greedy),
+        }
+    }
+
+    /// Returns the model with outputs of at most `most` tokens.
+    pub(crate) fn limited(&self, most: usize) -> Cow<'_, Self> {
+        match u32::try_from(most) {
+            Ok(most) if most < self.max_tokens => {
+                let min_tokens = self.min_tokens.min(most);
+                Cow::Owned(Self { max_tokens: most, min_tokens, ..self.clone() })
+            }
+            _ => Cow::Borrowed(self),
+        }
     }
 
     pub(crate) fn limits(&self) -> TokenLimits {
@@ -132,6 +159,7 @@ mod tests {
             ("= 2048", "= 4294967295", "from 1 to 2147483647"),
             ("= 512", "= 0", "max_input_tokens"),
             ("= 64", "= 2000000", "from 1 to 1048576"),
+            ("eos", "sampled = 1\neos", "expected a boolean"),
             ("eos", "min_tokens = 65\neos", "from 1 to 64"),
             ("eos", "min_tokens = 0\neos", "min_tokens = 0"),
             ("[2]", "[2048]", "eos has 2048; ids go from 0 to 2047"),

@@ -61,6 +61,16 @@ impl ReplyTarget {
         }
     }
 
+    /// Returns the maximum number of tokens of an output that the receiver takes.
+    pub(crate) fn max_output_tokens(&self) -> usize {
+        match self {
+            Self::Stream(stream) if stream.0.max_output_tokens > 0 => {
+                stream.0.max_output_tokens as usize
+            }
+            Self::Stream(_) | Self::Here(..) => usize::MAX,
+        }
+    }
+
     /// Sends tokens before the whole output, if the receiver wants them. Returns false if too many
     /// further tokens wait already: `tokens` must then be sent again, with later tokens.
     pub(crate) fn send_early(&self, tokens: InferResponse) -> bool {
@@ -118,6 +128,8 @@ struct ReplyChannel {
     /// Sender of early tokens, if the client wants them.
     ahead: Option<EarlyTokenSender>,
     digests: Option<Arc<Digests>>,
+    /// Maximum number of tokens of an output that the client takes; 0: no limit.
+    max_output_tokens: u32,
     /// Set if every reply has a checksum.
     checksums: bool,
     /// Set once a sample of the session has failed.
@@ -156,8 +168,15 @@ pub(crate) fn channel(
     let (digests, has_failed) = (session.digests.clone(), session.has_failed.clone());
     let (ahead, ahead_of) = early_tokens::channel(tokens, most_owed).unzip();
     let open = streams.add(WaitingStream::new(&sender, &backlog))?;
-    let way_back =
-        ReplyChannel { sender, backlog: backlog.clone(), ahead, digests, checksums, has_failed };
+    let way_back = ReplyChannel {
+        sender,
+        backlog: backlog.clone(),
+        ahead,
+        digests,
+        max_output_tokens: session.max_output_tokens,
+        checksums,
+        has_failed,
+    };
     let sender = ReplySender(Arc::new(way_back));
     let replies = Replies {
         receiver,

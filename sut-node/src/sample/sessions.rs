@@ -34,6 +34,8 @@ pub(crate) struct Session {
     more: Notify,
     /// Digests of samples and responses, if the client requested them.
     pub(crate) digests: Option<Arc<Digests>>,
+    /// Maximum number of tokens of an output that the client takes; 0: no limit.
+    pub(crate) max_output_tokens: u32,
     /// Set once a sample has failed.
     pub(crate) has_failed: Arc<AtomicBool>,
 }
@@ -85,7 +87,8 @@ impl Sessions {
             return Err(format!("{MOST_WITH_DIGESTS} sessions with digests are open; end one"));
         }
         let digests = header.digests.then(Arc::default);
-        let session = Arc::new(Session { digests, ..Session::default() });
+        let max_output_tokens = header.max_output_tokens;
+        let session = Arc::new(Session { digests, max_output_tokens, ..Session::default() });
         sessions.insert(header.name.clone(), session.clone());
         self.more.notify_waiters();
         Ok(session)

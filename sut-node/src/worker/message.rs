@@ -2,13 +2,16 @@
 //! worker's side.
 
 /// Version of the messages. The worker's sources are part of the node, so that both agree.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Length of a head, in bytes: kind and slot as u32, a number as u64, in the machine's byte order.
 const HEAD_BYTES: usize = 16;
 
 /// Maximum length of a message, in bytes.
 pub(crate) const MAX_BYTES: usize = 128 << 10;
+
+/// Value in place of a seed, if a prompt has no seed. Seeds have 31 bits.
+pub(crate) const NO_SEED: u32 = u32::MAX;
 
 /// Kinds of messages to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +24,8 @@ pub(crate) enum ToWorker {
     /// A batch in a slot, with its number; the body is the number of its samples, and the lengths of
     /// named dimensions.
     Batch = 3,
-    /// A prompt in a slot; the number is that of its ids.
+    /// A prompt in a slot; the number is that of its ids. The body is the maximum number of output
+    /// tokens, and the seed or [`NO_SEED`].
     Generate = 4,
     /// Nobody waits for the output of a slot any more.
     Cancel = 5,

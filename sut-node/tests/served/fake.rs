@@ -46,7 +46,7 @@ pub(super) fn replay(name: &str, piece: usize) -> Vec<Step> {
 }
 
 pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> ServedConfig {
-    ServedConfig { servers: servers(urls), dialect, model }
+    ServedConfig { servers: servers(urls), dialect, model, sampling_seed: None }
 }
 
 /// Returns the time limit for a test whose error contains `words`. It is short only if the server

@@ -7,9 +7,13 @@ use super::fake::{FakeServer, ask, replay, settings};
 use crate::{
     engine::{
         remote::testing::{PROMPT, tiny},
-        served::settings::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
+        served::settings::{
+            Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
+            ServedConfig,
+        },
     },
     ground::error::EngineError,
+    model::{sampling_seed::SamplingSeed, served_model::ServedModel},
 };
 
 #[test]
@@ -116,5 +120,37 @@ fn requests_ask_for_greedy_ids_of_the_whole_prompt() {
             assert_eq!(sent.get(key), Some(value), "{dialect:?} {key}");
         }
         assert_eq!(PROMPT.len(), 4);
+    }
+}
+
+#[test]
+fn a_model_that_samples_has_every_parameter_in_its_dialect_and_a_seed_only_on_request() {
+    for (dialect, at, seed, keys) in [
+        (Vllm, "", "seed", r#"{"temperature":1,"top_p":1,"top_k":-1,"min_p":0}"#),
+        (Trtllm, "", "seed", r#"{"temperature":1,"top_p":1,"top_k":0}"#),
+        (
+            Sglang,
+            "/sampling_params",
+            "sampling_seed",
+            r#"{"temperature":1,"top_p":1,"top_k":-1,"min_p":0}"#,
+        ),
+        (Llamacpp, "", "seed", r#"{"temperature":1,"top_p":1,"top_k":0,"min_p":0}"#),
+    ] {
+        let wanted: Value = serde_json::from_str(keys).unwrap();
+        let model = ServedModel { sampled: true, ..tiny(4, &[2]) };
+        for sampling_seed in [None, Some(SamplingSeed(7))] {
+            let server = FakeServer::always(vec![super::fake::Step::Close]);
+            let settings = settings(&[&server.url], dialect, model.clone());
+            ask(&ServedConfig { sampling_seed, ..settings }).1.unwrap_err();
+            let request = server.requests().first().cloned().unwrap();
+            let (_, body) = request.split_once("\r\n").unwrap();
+            let body: Value = serde_json::from_str(body).unwrap();
+            let sent = body.pointer(at).unwrap();
+            for (key, value) in wanted.as_object().unwrap() {
+                assert_eq!(sent.get(key), Some(value), "{dialect:?} {key}");
+            }
+            let of_prompt = sampling_seed.map(|seed| seed.of_prompt(PROMPT.into_iter()));
+            assert_eq!(sent.get(seed), of_prompt.map(Value::from).as_ref(), "{dialect:?}");
+        }
     }
 }

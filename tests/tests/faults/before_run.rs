@@ -37,8 +37,8 @@ pub fn faults(papers: &Credentials) -> Vec<Fault> {
             "; if the node uses TLS, give --tls-ca",
             web_server,
         ),
-        fake("node of another version", "speaks version 2 of the wire contract", |node| {
-            node.description.protocol_version = 2;
+        fake("node of another version", "speaks version 3 of the wire contract", |node| {
+            node.description.protocol_version = 3;
         }),
         fake("node that does not return the nonce", "does not return the nonce", |node| {
             node.honest_nonce = false;

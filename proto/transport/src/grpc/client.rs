@@ -22,7 +22,8 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use netdiv_contract::{
-    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER, limits, tokens,
+    CHECKSUMS_HEADER, DIGESTS_HEADER, MAX_OUTPUT_TOKENS_HEADER, SESSION_HEADER, SessionHeader,
+    TOKENS_HEADER, limits, tokens,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
         FlushResponse, MeasureRequest, MeasureResponse, sut_node_client::SutNodeClient,
@@ -208,6 +209,9 @@ impl GrpcClient {
         }
         if let Some(word) = tokens::header_value(session.tokens) {
             headers.insert(TOKENS_HEADER, header::HeaderValue::from_static(word));
+        }
+        if session.max_output_tokens > 0 {
+            headers.insert(MAX_OUTPUT_TOKENS_HEADER, session.max_output_tokens.into());
         }
         self.authorize(headers);
         let (head, body) = match self.send.clone().send_request(request).await {

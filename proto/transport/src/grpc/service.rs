@@ -10,8 +10,8 @@ use std::{
 
 use http::{HeaderMap, Request, Response, header};
 use netdiv_contract::{
-    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER,
-    burst::Messages, limits::MAX_HEADER_BYTES, tokens,
+    CHECKSUMS_HEADER, DIGESTS_HEADER, MAX_OUTPUT_TOKENS_HEADER, SESSION_HEADER, SessionHeader,
+    TOKENS_HEADER, burst::Messages, limits::MAX_HEADER_BYTES, tokens,
 };
 use tonic::{
     Status,
@@ -184,7 +184,13 @@ fn infer<H: Handler>(
     let tokens = tokens::from_header_value(word).ok_or_else(|| {
         Status::invalid_argument("the header netdiv-tokens must be `first`, `every` or absent")
     })?;
-    let session = SessionHeader { name: name.into(), digests, checksums, tokens };
+    let most = head.headers.get(MAX_OUTPUT_TOKENS_HEADER).map(|value| value.to_str());
+    let most = most.map(|text| text.ok().and_then(|text| text.parse().ok()));
+    let max_output_tokens = most.unwrap_or(Some(0)).ok_or_else(|| {
+        Status::invalid_argument("the header netdiv-max-output-tokens must be a number of tokens")
+    })?;
+    let name = name.into();
+    let session = SessionHeader { name, digests, checksums, tokens, max_output_tokens };
     let requests = Messages::new(BodyChunks::new(body, None), handler.longest_request());
     let replies = handler.infer(&session, requests)?;
     let mut response = Response::new(Body::new(ReplyBody::new(replies, place)));

@@ -91,8 +91,8 @@ async fn answer<H: Handler>(
             let tokens = Tokens::try_from(header.tokens).map_err(|unknown| {
                 Status::invalid_argument(format!("unknown value of `tokens`: {unknown}"))
             })?;
-            let CallHeader { session: name, digests, checksums, .. } = header;
-            let session = SessionHeader { name, digests, checksums, tokens };
+            let CallHeader { session: name, digests, checksums, max_output_tokens, .. } = header;
+            let session = SessionHeader { name, digests, checksums, tokens, max_output_tokens };
             let replies = handler.infer(&session, requests)?;
             // A failed write means that the caller is gone. The reader of the requests detects this
             // too, so it is no error here.

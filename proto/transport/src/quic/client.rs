@@ -163,6 +163,7 @@ impl QuicClient {
             digests: session.digests,
             checksums: session.checksums,
             tokens: session.tokens as i32,
+            max_output_tokens: session.max_output_tokens,
             token: self.token.as_ref().map(Token::text).unwrap_or_default(),
         })
     }

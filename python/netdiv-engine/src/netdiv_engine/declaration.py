@@ -77,6 +77,7 @@ class Declaration:
     min_tokens: int = 1
     eos: "list[int]" = field(default_factory=list)
     prefix_caching: Optional[bool] = None
+    sampled: bool = False
 
     def attributes(self) -> "dict[str, Any]":
         """Returns the attributes that the node needs, as JSON has them."""
@@ -228,6 +229,9 @@ def _declare_tokens(reader: _Reader, known: Declaration) -> Declaration:
     if caching is not None and not isinstance(caching, bool):
         raise reader.fault(f"prefix_caching = {caching!r}: write True or False")
     known.prefix_caching = caching
+    known.sampled = reader.get("sampled", False)
+    if not isinstance(known.sampled, bool):
+        raise reader.fault(f"sampled = {known.sampled!r}: write True or False")
     return known
 
 

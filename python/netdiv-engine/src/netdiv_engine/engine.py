@@ -31,12 +31,18 @@ class Context:
 class Request:
     """A prompt and the limits of its output, which `generate` receives."""
 
-    __slots__ = ("ids", "max_tokens", "min_tokens", "eos", "is_cancelled")
+    __slots__ = ("ids", "max_tokens", "min_tokens", "eos", "seed", "is_cancelled")
 
-    def __init__(self, ids: "np.ndarray[Any, Any]", declaration: Declaration) -> None:
+    def __init__(
+        self, ids: "np.ndarray[Any, Any]", declaration: Declaration, max_tokens: Optional[int] = None, seed: Optional[int] = None
+    ) -> None:
         #: Token ids of the prompt, int32.
         self.ids = ids
-        self.max_tokens, self.min_tokens = declaration.max_tokens, declaration.min_tokens
+        #: Limits of the output. A run may lower the class's max_tokens.
+        self.max_tokens = declaration.max_tokens if max_tokens is None else max_tokens
+        self.min_tokens = min(declaration.min_tokens, self.max_tokens)
+        #: Seed with which a class that samples draws the tokens; None if any will do.
+        self.seed = seed
         self.eos = tuple(declaration.eos)
         #: True once nobody waits for the output any more.
         self.is_cancelled = False

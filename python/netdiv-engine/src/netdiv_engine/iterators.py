@@ -27,7 +27,7 @@ def _plain_iterator(returned: Any) -> "Iterator[Any]":
 
 def iterate(engine: Engine, request: Request, send: "Callable[[list[int]], None]") -> None:
     """Passes the ids of an output to `send` as `generate` yields them, until the request is cancelled."""
-    output, ids = Output(engine.declaration), _plain_iterator(engine.instance.generate(request))
+    output, ids = Output(request, engine.declaration.vocabulary), _plain_iterator(engine.instance.generate(request))
     try:
         for yielded in ids:
             send(output.take(yielded))
@@ -42,7 +42,7 @@ def iterate(engine: Engine, request: Request, send: "Callable[[list[int]], None]
 
 async def iterate_async(engine: Engine, request: Request, send: "Callable[[list[int]], Awaitable[None]]") -> None:
     """Like `iterate`, for a `generate` that is asynchronous."""
-    output = Output(engine.declaration)
+    output = Output(request, engine.declaration.vocabulary)
     ids: Any = engine.instance.generate(request)
     if inspect.isawaitable(ids):
         ids = await ids

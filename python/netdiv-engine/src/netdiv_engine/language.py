@@ -16,7 +16,7 @@ from .engine import Engine, Request
 from .errors import NodeGone
 from .iterators import is_async, iterate, iterate_async
 from .protocol import (
-    CANCEL, ENDED, FAILED, GENERATE, HEAD, MAX_MESSAGE, PART, TOKENS, Channel, short,
+    CANCEL, ENDED, FAILED, GENERATE, HEAD, LIMITS, MAX_MESSAGE, NO_SEED, PART, TOKENS, Channel, short,
 )
 from .trial import PromptTrial
 
@@ -41,10 +41,11 @@ class Prompts:
         self.declaration = engine.declaration
         self.slot_bytes = 4 * engine.declaration.max_input_tokens
 
-    def request(self, slot: int, count: int) -> Request:
+    def request(self, slot: int, count: int, limits: bytes) -> Request:
         """Returns a request. The prompt is a copy, because the slot outlives no request but an engine may keep its prompt."""
         ids = np.frombuffer(self.memory, np.int32, count, slot * self.slot_bytes).copy()
-        return Request(ids, self.declaration)
+        max_tokens, seed = LIMITS.unpack(limits)
+        return Request(ids, self.declaration, max_tokens, None if seed == NO_SEED else seed)
 
 
 def serve(engine: Engine, channel: Channel, file: int, ready: Callable[[str], None]) -> None:
@@ -107,9 +108,9 @@ class _OneByOne(_Serving):
             self._take(self.channel.receive())
 
     def _take(self, message: "tuple[int, int, int, bytes]") -> None:
-        kind, slot, count, _ = message
+        kind, slot, count, limits = message
         if kind == GENERATE:
-            self.requests[slot] = self.prompts.request(slot, count)
+            self.requests[slot] = self.prompts.request(slot, count, limits)
             self.waiting.append(slot)
         elif kind == CANCEL and slot in self.requests:
             self.requests[slot].is_cancelled = True
@@ -145,7 +146,7 @@ class _Concurrent(_Serving):
     def _read(self) -> None:
         try:
             while True:
-                self._take(*self.channel.receive()[:3])
+                self._take(*self.channel.receive())
         except BlockingIOError:
             pass
         except NodeGone:
@@ -155,9 +156,9 @@ class _Concurrent(_Serving):
         if self.is_over is not None and not self.is_over.done():
             self.is_over.set_result(None)
 
-    def _take(self, kind: int, slot: int, count: int) -> None:
+    def _take(self, kind: int, slot: int, count: int, limits: bytes) -> None:
         if kind == GENERATE:
-            request = self.requests[slot] = self.prompts.request(slot, count)
+            request = self.requests[slot] = self.prompts.request(slot, count, limits)
             task = asyncio.get_running_loop().create_task(self._generate(slot, request))
             self.tasks[slot] = task
             # However a task ends, its slot is answered.

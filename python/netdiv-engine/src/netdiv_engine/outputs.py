@@ -5,18 +5,18 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from .declaration import Declaration
+from .engine import Request
 from .errors import EngineError, counted
 
 
 class Output:
     """Progress of an output, against which the next ids are checked."""
 
-    __slots__ = ("declaration", "ends", "count", "has_ended")
+    __slots__ = ("request", "vocabulary", "ends", "count", "has_ended")
 
-    def __init__(self, declaration: Declaration) -> None:
-        self.declaration = declaration
-        self.ends = frozenset(declaration.eos)
+    def __init__(self, request: Request, vocabulary: int) -> None:
+        self.request, self.vocabulary = request, vocabulary
+        self.ends = frozenset(request.eos)
         self.count = 0
         self.has_ended = False
 
@@ -26,12 +26,12 @@ class Output:
             ids = _ids(yielded)
         except (TypeError, ValueError, OverflowError):
             raise EngineError(f"generate yielded {yielded!r:.100}; expected an id, or a list of ids") from None
-        known = self.declaration
+        known = self.request
         for one in ids:
             if self.has_ended:
                 raise EngineError(f"generate yielded {one} after the id that ends the output")
-            if not 0 <= one < known.vocabulary:
-                raise EngineError(f"generate yielded the id {one}; ids go from 0 to {known.vocabulary - 1}")
+            if not 0 <= one < self.vocabulary:
+                raise EngineError(f"generate yielded the id {one}; ids go from 0 to {self.vocabulary - 1}")
             if self.count == known.max_tokens:
                 raise EngineError(f"generate yielded more than max_tokens = {known.max_tokens} ids; it must end")
             self.count += 1
@@ -43,7 +43,7 @@ class Output:
 
     def finish(self) -> None:
         """Checks that the output may end here. Raises EngineError."""
-        known = self.declaration
+        known = self.request
         if self.count < max(known.min_tokens, 1):
             raise EngineError(f"generate ended after {counted(self.count, 'id')}; min_tokens is {known.min_tokens}")
         if self.ends and not self.has_ended and self.count < known.max_tokens:

@@ -14,7 +14,7 @@ from typing import Any
 from .errors import EngineError, NodeGone
 
 #: Version of these messages; node and worker are built together.
-VERSION = 1
+VERSION = 2
 
 HEAD = struct.Struct("=IIQ")
 
@@ -25,6 +25,10 @@ MAX_MESSAGE = 128 << 10
 START, MEMORY, BATCH, GENERATE, CANCEL = 1, 2, 3, 4, 5
 # From the worker.
 DECLARED, READY, FAULT, DONE, FAILED, TOKENS, ENDED, TRYING = 11, 12, 13, 14, 15, 16, 17, 18
+
+#: Body of GENERATE: maximum number of output tokens, and the seed, or NO_SEED.
+LIMITS = struct.Struct("=II")
+NO_SEED = 2**32 - 1
 
 #: A part of TOKENS: slot and number of ids, which follow.
 PART = struct.Struct("=II")

@@ -27,7 +27,7 @@ use crate::{
         shared_args::Given,
     },
     ground::{error::EngineError, range::MILLISECOND},
-    model::identity::Model,
+    model::{identity::Model, sampling_seed::SamplingSeed},
     worker::{
         declaration::{Declaration, DeclaredModel},
         memory::SharedMemory,
@@ -59,6 +59,9 @@ pub struct PythonConfig {
     pub start_timeout: Duration,
     /// Number of threads of an instance.
     pub threads: usize,
+    /// Number from which the seed of each sample is derived; `None` without seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling_seed: Option<SamplingSeed>,
     /// Model that the engine runs.
     pub model: PythonModel,
 }
@@ -79,7 +82,7 @@ const START_TIMEOUT: TimeSpan = TimeSpan::from_millis(600_000);
 
 impl PythonConfig {
     pub(in crate::engine) const KEYS: &[&str] =
-        &["model", "threads", "scenario", "batch_timeout", "engine_start_timeout"];
+        &["model", "threads", "scenario", "batch_timeout", "engine_start_timeout", "sampling_seed"];
 
     /// Asks the engine's file for its declaration, and reads the manifest beside it. Fails with the
     /// file, the line and the fix.
@@ -125,8 +128,18 @@ impl PythonConfig {
             given.default_batching.1 = TimeSpan::ZERO;
             given.longest_output = Some(served.max_tokens);
         }
-        let model = PythonModel { declaration, manifest };
-        Ok(Self { file: file.to_path_buf(), python, start_timeout, threads, model })
+        let seed = given.shared.sampling_seed;
+        let sampling_seed = match &declaration.model {
+            DeclaredModel::Tokens { served, .. } => SamplingSeed::of(seed, served)?,
+            DeclaredModel::Tensors(_) if given.runs_code && seed.is_some() => {
+                bail!(
+                    "--sampling-seed is for `generate`, but {shown} has `infer`; remove the option"
+                )
+            }
+            DeclaredModel::Tensors(_) => seed.map(SamplingSeed),
+        };
+        let (file, model) = (file.to_path_buf(), PythonModel { declaration, manifest });
+        Ok(Self { file, python, start_timeout, threads, sampling_seed, model })
     }
 }
 
@@ -168,7 +181,7 @@ impl EngineSettings for PythonConfig {
         let begun = Instant::now();
         let (mut engines, mut loaded) = (Vec::new(), None::<Loaded>);
         for (worker, memory) in loading.into_iter().zip(memory) {
-            let (engine, facts) = open(worker, memory, begun, declaration, node)?;
+            let (engine, facts) = open(worker, memory, begun, self, node)?;
             engines.push(engine);
             loaded.get_or_insert(facts);
         }
@@ -178,7 +191,8 @@ impl EngineSettings for PythonConfig {
             "" => facts,
             framework => format!("{framework}; {facts}"),
         };
-        let mut model = Model { framework, sha256, ..model(declaration) };
+        let sampling_seed = self.sampling_seed;
+        let mut model = Model { framework, sha256, sampling_seed, ..model(declaration) };
         if let Some(manifest) = &self.model.manifest {
             let (path, weights) = (manifest.path.display(), manifest.weights.as_deref());
             info!(manifest = %path, precision = manifest.precision, weights, "loaded");
@@ -193,10 +207,11 @@ fn open(
     worker: LoadingWorker<'_>,
     memory: SharedMemory,
     begun: Instant,
-    declaration: &Declaration,
+    settings: &PythonConfig,
     node: &NodeSettings,
 ) -> Result<(EngineKind, Loaded), EngineError> {
     let (worker, facts) = worker.finish(begun).map_err(EngineError::Start)?;
+    let declaration = &settings.model.declaration;
     let engine = match &declaration.model {
         DeclaredModel::Tensors(model) => {
             let most = declaration.max_batch;
@@ -205,10 +220,8 @@ fn open(
             EngineKind::Batched(Box::new(engine?))
         }
         DeclaredModel::Tokens { served, .. } => {
-            let slots = node.batching.max_batch;
-            let engine =
-                PythonTokens::new(worker, memory, served.clone(), slots, node.engine_timeout);
-            EngineKind::waiting(engine)?
+            let (served, seed) = (served.clone(), settings.sampling_seed);
+            EngineKind::waiting(PythonTokens::new(worker, memory, served, seed, node))?
         }
     };
     Ok((engine, facts))

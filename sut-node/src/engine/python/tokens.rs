@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::tokens::ID_BYTES;
+use netdiv_contract::tokens::{self, ID_BYTES};
 use netdiv_node_common::words::count;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{Interest, unix::AsyncFd};
@@ -17,14 +17,15 @@ use tokio::io::{Interest, unix::AsyncFd};
 use crate::{
     engine::{
         interface::{StreamingEngine, WaitingEngine},
+        settings::NodeSettings,
         sink::Sink,
         timer::Timer,
     },
     ground::{engine_activity::Loss, error::EngineError},
-    model::{payload::Payload, served_model::ServedModel},
+    model::{payload::Payload, sampling_seed::SamplingSeed, served_model::ServedModel},
     worker::{
         memory::SharedMemory,
-        message::{FromWorker, Message, ToWorker, encode, token_parts},
+        message::{FromWorker, Message, NO_SEED, ToWorker, encode, token_parts},
         process::{Worker, message_buffer, receive},
     },
 };
@@ -41,6 +42,7 @@ pub(super) struct PythonTokens {
     socket: AsyncFd<Arc<OwnedFd>>,
     memory: SharedMemory,
     model: ServedModel,
+    seed: Option<SamplingSeed>,
     slots: Vec<Option<OpenOutput>>,
     free: Vec<usize>,
     /// Messages that did not fit into the socket.
@@ -70,9 +72,10 @@ impl PythonTokens {
         worker: Worker,
         memory: SharedMemory,
         model: ServedModel,
-        slots: usize,
-        patience: Duration,
+        seed: Option<SamplingSeed>,
+        node: &NodeSettings,
     ) -> io::Result<Self> {
+        let slots = node.batching.max_batch;
         #[expect(
             deprecated,
             reason = "what replaces it is unsafe; an `OwnedFd` is always the same"
@@ -82,13 +85,14 @@ impl PythonTokens {
             socket,
             memory,
             model,
+            seed,
             slots: (0..slots).map(|_| None).collect(),
             free: (0..slots).rev().collect(),
             outgoing: VecDeque::new(),
             buffer: message_buffer(),
             timer: Timer::new()?,
             look_at: Instant::now(),
-            patience,
+            patience: node.engine_timeout,
             heard_at: Instant::now(),
             lost: None,
             worker,
@@ -107,9 +111,13 @@ impl PythonTokens {
     }
 
     /// Sends a message, or keeps it until the socket has room.
-    fn send(&mut self, kind: ToWorker, slot: usize, number: usize) -> Result<(), EngineError> {
-        self.outgoing.push_back(encode(kind, slot, number as u64, &[]));
+    fn send(&mut self, message: Vec<u8>) -> Result<(), EngineError> {
+        self.outgoing.push_back(message);
         self.flush()
+    }
+
+    fn cancel(&mut self, slot: usize) -> Result<(), EngineError> {
+        self.send(encode(ToWorker::Cancel, slot, 0, &[]))
     }
 
     /// Sends the kept messages, as far as the socket has room.
@@ -143,8 +151,12 @@ impl PythonTokens {
             sink.finish_with(Err(error));
             return Ok(());
         }
+        let most = self.model.limited(sink.max_tokens()).max_tokens;
+        let seed = self.seed.map(|seed| seed.of_prompt(tokens::ids(ids).map(i64::from)));
+        let limits = [most, seed.unwrap_or(NO_SEED)].map(u32::to_ne_bytes);
+        let count = (ids.len() / ID_BYTES) as u64;
         self.slots[slot] = Some(OpenOutput { sink: Some(sink), progress_at: Instant::now() });
-        self.send(ToWorker::Generate, slot, ids.len() / ID_BYTES)
+        self.send(encode(ToWorker::Generate, slot, count, limits.as_flattened()))
     }
 
     /// Takes the messages that the worker has sent, for a limited time.
@@ -237,7 +249,7 @@ impl PythonTokens {
             let (tokens, seconds) = (count(sink.token_count(), "token"), patience.as_secs_f64());
             let why = format!("after {tokens}: none within --engine-timeout, {seconds} s");
             sink.finish_with(Err(EngineError::Failed(why)));
-            self.send(ToWorker::Cancel, slot, 0)?;
+            self.cancel(slot)?;
         }
         Ok(())
     }
@@ -250,7 +262,7 @@ impl PythonTokens {
                 |output: &&mut OpenOutput| output.sink.as_ref().is_some_and(Sink::is_closed);
             if let Some(output) = output.filter(is_abandoned) {
                 output.sink = None;
-                self.send(ToWorker::Cancel, slot, 0)?;
+                self.cancel(slot)?;
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::{
 };
 
 use netdiv_contract::{
+    SessionHeader,
     burst::Messages,
     encoding::Encoding,
     layout::{DataType, TensorView, pack},
@@ -41,6 +42,7 @@ pub(crate) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
         max_tokens,
         min_tokens: 1,
         eos: eos.to_vec(),
+        sampled: false,
         speculative_decoding: None,
     }
 }
@@ -58,7 +60,16 @@ pub(crate) fn servers(urls: &[&str]) -> ServersConfig {
 
 /// Returns a client's stream, which asks for these tokens, and the replies on it.
 pub(crate) fn client(tokens: Tokens) -> (ReplyTarget, Messages<Replies>) {
-    let session = Sessions::default().join(&Default::default()).unwrap();
+    limited_client(tokens, 0)
+}
+
+/// Like [`client`], for a client that takes at most this number of tokens.
+pub(crate) fn limited_client(
+    tokens: Tokens,
+    max_output_tokens: u32,
+) -> (ReplyTarget, Messages<Replies>) {
+    let header = SessionHeader { max_output_tokens, ..SessionHeader::default() };
+    let session = Sessions::default().join(&header).unwrap();
     let channel = replies::channel(&Default::default(), 10, 10_000, session, false, tokens);
     let (sender, replies) = channel.unwrap();
     (ReplyTarget::Stream(sender), Messages::new(replies, 10_000))

@@ -23,6 +23,11 @@ pub(crate) trait TokenReceiver {
     /// Receives the next tokens.
     fn tokens(&mut self, ids: &[i32]);
 
+    /// Returns the maximum number of tokens that the receiver takes.
+    fn max_tokens(&self) -> usize {
+        usize::MAX
+    }
+
     /// Returns true if the receiver has gone.
     fn has_gone(&self) -> bool {
         false
@@ -32,6 +37,10 @@ pub(crate) trait TokenReceiver {
 impl TokenReceiver for Sink {
     fn tokens(&mut self, ids: &[i32]) {
         Self::push_tokens(self, ids);
+    }
+
+    fn max_tokens(&self) -> usize {
+        Self::max_tokens(self)
     }
 
     fn has_gone(&self) -> bool {

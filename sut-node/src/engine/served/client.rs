@@ -1,6 +1,6 @@
 //! Sends requests over HTTP, and reads the head of each response, before its first event.
 
-use std::{mem, time::Duration};
+use std::{borrow::Cow, mem, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -10,19 +10,22 @@ use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
 use netdiv_node_common::words::PrefixCaching;
 
-use crate::engine::{
-    remote::{
-        connector::Version,
-        refusal::{Refusal, blames_prompt, short},
-        server_settings::H2C,
-        servers::Server,
+use crate::{
+    engine::{
+        remote::{
+            connector::Version,
+            refusal::{Refusal, blames_prompt, short},
+            server_settings::H2C,
+            servers::Server,
+        },
+        served::{
+            connection_pool::{AnswerBody, ConnectionPool, Failure, Pool, fresh, kept, was_closed},
+            dialect::{Api, Context, api, refusal},
+            events::EventResponse,
+            settings::ServedConfig,
+        },
     },
-    served::{
-        connection_pool::{AnswerBody, ConnectionPool, Failure, Pool, fresh, kept, was_closed},
-        dialect::{Api, Context, api, refusal},
-        events::EventResponse,
-        settings::ServedConfig,
-    },
+    model::served_model::ServedModel,
 };
 
 /// Maximum length of a refusal's text, in bytes.
@@ -36,7 +39,7 @@ const HEALTH: &str = "/health";
 
 pub(crate) struct OpenAiClient {
     pub(crate) api: &'static Api,
-    /// Rest of each request after its prompt, as JSON.
+    /// Rest of a request without a seed or a lower limit after its prompt, as JSON.
     rest: String,
     /// Connections over HTTP/1.1 without TLS.
     links: ConnectionPool,
@@ -64,7 +67,7 @@ impl OpenAiClient {
         let api = api(settings.dialect);
         Self {
             api,
-            rest: api.rest(&settings.model),
+            rest: api.rest(&settings.model, None),
             links: ConnectionPool::new(),
             agreed: pools(Version::Agreed),
             prior: pools(Version::Two),
@@ -73,13 +76,19 @@ impl OpenAiClient {
     }
 
     /// Sends a prompt, and waits until the response begins. Returns the response, whose events
-    /// follow.
+    /// follow. `model` is that of the settings, or has a lower limit of output tokens.
     pub(crate) async fn ask(
         &self,
         server: &Server,
         prompt: &[i64],
+        model: &Cow<'_, ServedModel>,
+        seed: Option<u32>,
     ) -> Result<EventResponse<Content>, Refusal> {
-        let body = Bytes::from(self.api.request(prompt, &self.rest)?);
+        let rest = match model {
+            Cow::Borrowed(_) if seed.is_none() => Cow::Borrowed(self.rest.as_str()),
+            model => Cow::Owned(self.api.rest(model, seed)),
+        };
+        let body = Bytes::from(self.api.request(prompt, &rest)?);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = server.url_of(self.api.path);

@@ -10,23 +10,30 @@ use crate::{
 
 /// Builds a request to vLLM, without its prompt. vLLM takes missing keys from the model's
 /// `generation_config.json`.
-pub(super) fn vllm(model: &ServedModel) -> Value {
-    let mut request = common(model);
+pub(super) fn vllm(model: &ServedModel, seed: Option<u32>) -> Value {
+    let mut request = common(model, seed);
     request["return_token_ids"] = true.into();
+    if model.sampled {
+        request["top_k"] = (-1).into();
+        request["min_p"] = 0.into();
+    }
     request
 }
 
 /// Builds a request to trtllm-serve, without its prompt. trtllm-serve refuses unknown keys. Without
 /// `detokenize` it returns ids in place of text, and a stop id only on request.
-pub(super) fn trtllm(model: &ServedModel) -> Value {
-    let mut request = common(model);
+pub(super) fn trtllm(model: &ServedModel, seed: Option<u32>) -> Value {
+    let mut request = common(model, seed);
     request["detokenize"] = false.into();
     request["include_stop_str_in_output"] = true.into();
+    if model.sampled {
+        request["top_k"] = 0.into();
+    }
     request
 }
 
-fn common(model: &ServedModel) -> Value {
-    json!({
+fn common(model: &ServedModel, seed: Option<u32>) -> Value {
+    let mut request = json!({
         "model": model.name,
         "stream": true,
         "stream_options": { "include_usage": true },
@@ -36,13 +43,16 @@ fn common(model: &ServedModel) -> Value {
         "ignore_eos": false,
         "add_special_tokens": false,
         "n": 1,
-        "seed": 0,
-        "temperature": 0,
+        "temperature": u8::from(model.sampled),
         "top_p": 1,
         "presence_penalty": 0,
         "frequency_penalty": 0,
         "repetition_penalty": 1,
-    })
+    });
+    if let Some(seed) = if model.sampled { seed } else { Some(0) } {
+        request["seed"] = seed.into();
+    }
+    request
 }
 
 #[derive(Deserialize)]

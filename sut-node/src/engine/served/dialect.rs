@@ -19,8 +19,8 @@ pub(crate) struct Api {
     pub(super) path: &'static str,
     /// Key of the prompt's ids in a request.
     prompt: &'static str,
-    /// Builds a request without its prompt.
-    request: fn(&ServedModel) -> Value,
+    /// Builds a request without its prompt, with the seed of a sample.
+    request: fn(&ServedModel, Option<u32>) -> Value,
     /// Reads the data of an event.
     read: fn(&str) -> Result<Chunk, String>,
     /// Setting of the server that turns prefix caching off.
@@ -95,9 +95,9 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
 
 impl Api {
     /// Returns the part of a request that follows the prompt in the JSON object. This part is equal
-    /// for all samples.
-    pub(super) fn rest(&self, model: &ServedModel) -> String {
-        let rest = (self.request)(model).to_string();
+    /// for all samples without a seed.
+    pub(super) fn rest(&self, model: &ServedModel, seed: Option<u32>) -> String {
+        let rest = (self.request)(model, seed).to_string();
         rest.strip_prefix('{').unwrap_or(&rest).to_owned()
     }
 

@@ -105,10 +105,13 @@ impl OpenAiExchange {
         prompt: &[i64],
         taker: &mut impl TokenReceiver,
     ) -> Result<(Remarks, ServerResponse), Refusal> {
-        let begins = self.client.ask(server, prompt);
+        let model = self.settings.model.limited(taker.max_tokens());
+        let seed = self.settings.sampling_seed;
+        let seed = seed.map(|seed| seed.of_prompt(prompt.iter().copied()));
+        let begins = self.client.ask(server, prompt, &model, seed);
         let until = Instant::now() + self.settings.servers.timeout;
         let mut answer = StallTimer::new(until).wait(begins, taker, until).await??;
-        let output = ServedOutput::new(&self.settings.model, prompt.len());
+        let output = ServedOutput::new(&model, prompt.len());
         let remarks = read(&mut answer, output, taker, self.settings.servers.timeout).await?;
         Ok((remarks, answer))
     }

@@ -11,23 +11,26 @@ use crate::{
 
 /// Builds a request, without its prompt. By default llama.cpp samples, penalises repetition, has no
 /// limit, and reuses the previous prompt.
-pub(super) fn request(model: &ServedModel) -> Value {
-    json!({
+pub(super) fn request(model: &ServedModel, seed: Option<u32>) -> Value {
+    let mut request = json!({
         "stream": true,
         "return_tokens": true,
         "cache_prompt": false,
         "n_predict": model.max_tokens,
         "ignore_eos": false,
-        "seed": 0,
-        "temperature": 0,
-        "top_k": 1,
+        "temperature": u8::from(model.sampled),
+        "top_k": u8::from(!model.sampled),
         "top_p": 1,
         "min_p": 0,
         "repeat_penalty": 1,
         "presence_penalty": 0,
         "frequency_penalty": 0,
         "dry_multiplier": 0,
-    })
+    });
+    if let Some(seed) = if model.sampled { seed } else { Some(0) } {
+        request["seed"] = seed.into();
+    }
+    request
 }
 
 #[derive(Deserialize)]

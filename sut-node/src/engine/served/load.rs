@@ -55,6 +55,7 @@ impl EngineSettings for ServedConfig {
                 context_tokens: probed.context_tokens,
             }),
             servers: servers.counts(),
+            sampling_seed: self.sampling_seed,
             ..Model::of_language("openai", &self.model)
         };
         Ok((model, engines))

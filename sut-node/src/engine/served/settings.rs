@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        remote::server_settings::{SERVED_BATCHING, SERVER_KEYS, ServersConfig, served_model_file},
+        remote::server_settings::{SERVED_BATCHING, ServersConfig, served_model_file},
         shared_args::Given,
     },
-    model::{manifest::ModelFile, served_model::ServedModel},
+    model::{manifest::ModelFile, sampling_seed::SamplingSeed, served_model::ServedModel},
 };
 
 /// Keys of the engine `openai`.
@@ -47,10 +47,21 @@ pub struct ServedConfig {
     pub servers: ServersConfig,
     /// Model that the serving engines serve.
     pub model: ServedModel,
+    /// Number from which the seed of each sample is derived; `None`: the servers choose seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling_seed: Option<SamplingSeed>,
 }
 
 impl ServedConfig {
-    pub(in crate::engine) const KEYS: &[&str] = SERVER_KEYS;
+    pub(in crate::engine) const KEYS: &[&str] = &[
+        "model",
+        "engine_start_timeout",
+        "url",
+        "url_token_file",
+        "url_ca",
+        "url_timeout",
+        "sampling_seed",
+    ];
 
     /// Checks the settings and fills in the defaults. Reads the description of the model, the token
     /// and the certificates.
@@ -70,6 +81,7 @@ impl ServedConfig {
         );
         given.default_batching = SERVED_BATCHING;
         given.longest_output = Some(model.max_tokens);
-        Ok(Self { dialect, servers, model })
+        let sampling_seed = SamplingSeed::of(given.shared.sampling_seed, &model)?;
+        Ok(Self { dialect, servers, model, sampling_seed })
     }
 }

@@ -9,10 +9,10 @@ use crate::{
     model::served_model::ServedModel,
 };
 
-/// Builds a request, without its prompt. SGLang has no key for a seed that all its versions know,
-/// and needs none without sampling. Without `no_stop_trim` it omits the stop id.
-pub(super) fn request(model: &ServedModel) -> Value {
-    json!({
+/// Builds a request, without its prompt. Without `no_stop_trim` SGLang omits the stop id. It obeys
+/// a seed only if it was started for deterministic inference.
+pub(super) fn request(model: &ServedModel, seed: Option<u32>) -> Value {
+    let mut request = json!({
         "stream": true,
         "sampling_params": {
             "max_new_tokens": model.max_tokens,
@@ -22,13 +22,22 @@ pub(super) fn request(model: &ServedModel) -> Value {
             "no_stop_trim": true,
             "skip_special_tokens": false,
             "n": 1,
-            "temperature": 0,
+            "temperature": u8::from(model.sampled),
             "top_p": 1,
             "presence_penalty": 0,
             "frequency_penalty": 0,
             "repetition_penalty": 1,
         },
-    })
+    });
+    if model.sampled {
+        let params = &mut request["sampling_params"];
+        params["top_k"] = (-1).into();
+        params["min_p"] = 0.into();
+        if let Some(seed) = seed {
+            params["sampling_seed"] = seed.into();
+        }
+    }
+    request
 }
 
 #[derive(Deserialize)]

@@ -95,6 +95,7 @@ impl TokenStream {
         let kind = settings.outputs[(seed % settings.outputs.len() as u64) as usize];
         let span = u64::from(kind.tokens.max - kind.tokens.min) + 1;
         let tokens = kind.tokens.min + (mix(seed) % span) as u32;
+        let tokens = u32::try_from(sink.max_tokens()).unwrap_or(u32::MAX).min(tokens);
         Self { sink, seed, kind, tokens }
     }
 

@@ -321,6 +321,7 @@ fn text_of_python(folder: &Path) -> String {
         python: "python3".into(),
         start_timeout: Duration::from_secs(7),
         threads: 3,
+        sampling_seed: None,
         model: PythonModel { declaration, manifest },
     };
     let args = Args::of("engine = 'echo'\nname = 'a'\nio_threads = 2");
