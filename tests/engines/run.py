@@ -1,5 +1,5 @@
-"""Tests serving engines behind a node: a run receives the same ids as from the engine alone, and the engine stops when its client
-disappears. With vLLM, the commands of docs/QUICKSTART.md and examples of engines in Python run as well.
+"""Tests serving engines behind a node: a run receives the same ids as from the engine alone, sampled ids depend on the seed, and the
+engine stops when its client disappears. With vLLM, the commands of docs/QUICKSTART.md and examples of engines in Python run as well.
 
 Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      SERVER is llama or vllm (default: both)
 """
@@ -108,16 +108,18 @@ def wait_until(is_so, process, seconds, log):
 
 
 @contextlib.contextmanager
-def node(server, folder, tokens):
-    """Runs a node in front of a server; yields its address."""
-    folder.mkdir()
+def node(server, folder, tokens, seed=None):
+    """Runs a node in front of a server; yields its address. With a seed the model samples, one request at a time."""
+    folder.mkdir(parents=True)
     model = folder / "tiny.toml"
     model.write_text(
         f"name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 300\nmax_tokens = {tokens}\neos = [{answers['eos']}]\n"
+        + ("" if seed is None else "sampled = true\n")
     )
     ready, log = folder / "ready.json", folder / "node.log"
     command = [programs / "sut-node", "--name", "a", "--listen", "127.0.0.1:0", "--ready-file", ready, *server.node]
-    command += ["--url", f"http://127.0.0.1:{server.port}", "--model", model, "--max-batch", "8"]
+    command += ["--url", f"http://127.0.0.1:{server.port}", "--model", model]
+    command += ["--max-batch", "8"] if seed is None else ["--max-batch", "1", "--sampling-seed", str(seed)]
     with started(command, log) as process:
         wait_until(ready.exists, process, 60, log)
         yield json.loads(ready.read_text())["grpc"]
@@ -197,12 +199,26 @@ def main():
             with node(server, folder / "short", TOKENS) as address:
                 for scenario in ("offline", "server"):
                     compare(name, scenario, run(address, folder / scenario, scenario))
+            sample(name, server, folder)
             with node(server, folder / "long", MANY) as address:
                 share = leave(address, folder / "left", process)
         print(f"{name}: {len(direct)} outputs as expected; {share:.0%} of a CPU after its client was killed", flush=True)
         if kind is Vllm:
             run_script("page.py", folder / "page")
             run_script("examples.py", folder / "examples")
+
+
+def sample(name, server, folder):
+    """Fails unless sampled outputs depend on the seed alone."""
+    outputs = []
+    for number, seed in enumerate((7, 7, 8)):
+        with node(server, folder / f"sampled/{number}", TOKENS, seed) as address:
+            outputs.append(run(address, folder / f"sampled/run-{number}", "offline"))
+    first, again, other = outputs
+    greedy = sum(got == wanted for got, wanted in zip(first, answers["outputs"], strict=True))
+    same = sum(got == wanted for got, wanted in zip(first, other, strict=True))
+    if first != again or greedy > 1 or same > 1:
+        sys.exit(f"{name}: equal seeds: {first == again}; {greedy} outputs are greedy, {same} do not depend on the seed")
 
 
 def run_script(name, folder):

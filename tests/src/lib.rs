@@ -20,6 +20,7 @@ pub mod process;
 pub mod python_engine;
 pub mod relay;
 pub mod round;
+pub mod sampling_engine;
 pub mod scrape;
 mod side_by_side;
 pub mod slow_reader;

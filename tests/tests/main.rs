@@ -39,6 +39,7 @@ mod python_tokens;
 mod relay;
 mod report;
 mod rules;
+mod sampling;
 mod security;
 mod service_manager;
 mod sorting;

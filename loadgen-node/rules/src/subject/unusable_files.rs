@@ -56,7 +56,7 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     for (_, run) in subject.runs() {
         let throughput = [N27].into_iter().filter(|_| run.kind.is_submitted());
         // These documents cannot be drafted again.
-        let drafted = [N23, N28].into_iter().filter(|_| in_tree);
+        let drafted = [N23, N28].into_iter().filter(|_| in_tree && !is_foreign);
         let no_record = || UnusableFile { rule: in_tree.then_some(N35), why: NO_RECORD.into() };
         let record = match &run.record {
             None if is_foreign => None,
