@@ -10,6 +10,8 @@ use e2e::{
 use loadgen_node::official_log::LoggedResponse;
 use netdiv_contract::tokens;
 use netdiv_dataset::write_ids;
+use netdiv_node_common::resources::files::sha256_of;
+use serde_json::json;
 
 /// Limits of the outputs of each part, in tokens.
 const LIMITS: [(&str, usize); 2] = [("performance", 10_240), ("accuracy", 32_768)];
@@ -30,7 +32,13 @@ fn data_set(folder: &Folder) -> String {
         write_ids(&mut bytes, &prompts).expect("the prompts are written");
         let file = format!("{part}.ids");
         folder.write(&file, &bytes);
-        let sha256 = netdiv_node_common::resources::files::sha256_of([&bytes[..]]);
+        let sample = |prompt: &Vec<i32>| json!({ "name": "p", "sha256": sha256_of([&tokens::to_bytes(prompt)[..]]) });
+        let manifest = json!({
+            "form": 1, "benchmark": "gpt-oss-120b", "subset": "validation", "samples_form": "ids",
+            "complete": false, "samples": prompts.iter().map(sample).collect::<Vec<_>>(),
+        });
+        folder.write(&format!("{file}.manifest.json"), manifest.to_string());
+        let sha256 = sha256_of([&bytes[..]]);
         write!(
             text,
             "[{part}]\nfile = \"{file}\"\nsamples = {PROMPTS}\nmax_output_tokens = {most}\nsha256 = \"{sha256}\"\n"
