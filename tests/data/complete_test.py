@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import pickle
 import tomllib
 import unittest
 import zipfile
@@ -19,7 +20,7 @@ import numpy as np
 import sets
 from preparing import CASES, Case
 
-from netdiv_data import captions, criteo, facts, igbh, igbh_graph, images, imagenet, jpeg, kits19, openimages, preparation, prompts, sources, squad, tensors
+from netdiv_data import captions, criteo, facts, gpt_oss, igbh, igbh_graph, images, imagenet, jpeg, kits19, openimages, preparation, prompts, sources, squad, tensors
 from netdiv_data.errors import DataError
 
 TABLE = Path(__file__).parents[2] / "loadgen-node/rules/src/book/table.toml"
@@ -187,6 +188,34 @@ class Complete(InThisProcess):
             path.write_text(json.dumps([entries[0], entries[1] | {key: value}]))
             self.fails(f"{path}: not a list of objects with {key}: see entry 1", benchmark, self.source, "ids", True, False, *[None] * (benchmark is prompts.gptj))
 
+    def test_bad_tables_of_gpt_oss_are_refused(self) -> None:
+        sets.gpt_oss(self.source)
+        path = self.source / "acc/acc_eval_ref.parquet"
+        for ids, changes, words in (
+            ([[1]], {"input_tokens": None}, "has no column input_tokens, only num_tokens, text_input, dataset, ground_truth"),
+            ([[1]], {"num_tokens": None}, "has no column num_tokens, only"),
+            ([[1]], {"dataset": None, "ground_truth": None}, "has no column dataset, ground_truth, only"),
+            ([[1], [2, 201088, -1]], {}, "row 1 has the token id 201088, and those of gpt-oss-120b are 0 to 201087"),
+            ([[1, -1]], {}, "row 0 has the token id -1, and"),
+            ([[1], [2, 3]], {"num_tokens": [1, 3]}, "row 1 has 2 token ids, but its num_tokens is 3"),
+            ([[1]], {"num_tokens": [None]}, "row 0 has 1 token ids, but its num_tokens is None"),
+            ([[1], []], {}, "row 1 has no list of token ids"),
+            ([[1], None], {}, "row 1 has no list of token ids"),
+            ([[1, None]], {}, "row 0 has no list of token ids"),
+            ([["a"]], {}, "row 0 has no list of token ids"),
+            ([[[1]]], {}, "row 0 has no list of token ids"),
+            ([[1]], {"dataset": [None]}, "row 0 has the dataset None, expected a name"),
+        ):
+            sets.parquet(path, ids, **changes)
+            self.fails(f"{path}{':' * ('row' in words)} {words}", gpt_oss.preparation, "accuracy", self.source)
+        content = path.read_bytes()
+        for damaged in (b"", b"no table", content[:-20], content[20:], pickle.dumps({})):
+            path.write_bytes(damaged)
+            self.fails(f"{path}: not a Parquet file", gpt_oss.preparation, "accuracy", self.source)
+        path.unlink()
+        self.fails("has no acc/acc_eval_ref.parquet", gpt_oss.prepare_sets, self.source, preparation.Choice(self.output, incomplete=True))
+        self.assertFalse(self.output.exists())
+
     def test_boxes_have_all_values(self) -> None:
         sets.openimages(self.source)
         boxes = self.source / "annotations/validation-annotations-bbox.csv"
@@ -233,6 +262,9 @@ class Complete(InThisProcess):
         for name, one in (("resnet50", facts.IMAGENET), ("retinanet", facts.OPENIMAGES), ("dlrm-v2", facts.CRITEO), ("rgat", facts.IGBH),
                           ("bert", facts.SQUAD), ("3d-unet", facts.KITS19), ("stable-diffusion-xl", facts.CAPTIONS)):
             self.assertEqual(known[name], (one.classes, one.samples), name)
+        one = next(one for one in table["benchmarks"] if one["model"] == "GPT-OSS-120B")
+        self.assertEqual([facts.GPT_OSS_PERFORMANCE.samples, facts.GPT_OSS_ACCURACY.samples, gpt_oss.VOCABULARY, str(gpt_oss.SETS["accuracy"][2])],
+                         [one["qsl_size"], one["dataset_samples"], one["vocabulary"], one["parameters"]["max_new_tokens"]])
         self.assertEqual(len(sources.lines(openimages.NAMES)), facts.OPENIMAGES.classes)
 
 

@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import time
+import tomllib
 import unittest
 import zipfile
 from pathlib import Path
@@ -103,6 +104,27 @@ class Preparing(Case):
             self.source = self.root / benchmark
             rows = sets.prompts(self.source, name)
             self.assertEqual(sets.ids(self.made(benchmark)[0]), rows)
+
+    def test_gpt_oss(self) -> None:
+        rows = sets.gpt_oss(self.source)
+        for args, kept in (((), 3), (("--first", 1), 1)):
+            self.output = self.root / f"out{kept}"
+            (path,) = self.made("gpt-oss-120b", *args)
+            table = tomllib.loads(path.read_text())
+            self.assertEqual((path.name, table.pop("form"), table.pop("benchmark")), ("gpt-oss-120b.toml", 1, "gpt-oss-120b"))
+            self.assertEqual({section: part["max_output_tokens"] for section, part in table.items()},
+                             {"performance": 10240, "accuracy": 32768, "TEST07": 10240})
+            for section, part in table.items():
+                file = self.output / part["file"]
+                self.digests(file)
+                self.assertEqual(sets.ids(file), rows[section][:kept])
+                self.assertEqual((part["samples"], part["sha256"]), (len(rows[section][:kept]), hashlib.sha256(file.read_bytes()).hexdigest()))
+            about = self.manifest(self.output / "gpt-oss-120b-accuracy.ids")
+            self.assertEqual((about["benchmark"], about["complete"], about["samples"][-1]["name"]), ("gpt-oss-120b", False, f"aime25/{min(kept, 2) - 1}"))
+        ran = prepare("gpt-oss-120b", "--from", self.source, "--output", self.output, "--first", 1)
+        self.assertEqual(ran.stderr.count("already prepared"), 3)
+        graded = f"the official script grades [TEST07] with --reference-data {self.source / 'acc/acc_eval_compliance_gpqa.parquet'}"
+        self.assertIn(graded, ran.stderr)
 
     def test_articles(self) -> None:
         entries = sets.cnn(self.source)
@@ -251,6 +273,12 @@ class Preparing(Case):
         self.source = self.root / "squad"
         sets.squad(self.source)
         self.refused("MLCommons publishes 3e85deb501d4e538b6bc56f786231552", "bert")
+
+        sets.gpt_oss(self.root / "oss")
+        for benchmark, folder, words in (("gpt-oss-120b", "oss", "3 samples, but summaries of PubMed, tokenized for gpt-oss (performance) has 6396"),):
+            self.source = self.root / folder
+            self.refused(words, benchmark)
+            self.refused(f"{benchmark} has no calibration subset: remove --calibration", benchmark, "--calibration")
 
     def test_bad_sources_are_refused(self) -> None:
         self.refused("is not a folder", "resnet50")

@@ -100,6 +100,23 @@ def prompts(folder: Path, name: str) -> list[list[int]]:
     return rows
 
 
+def parquet(path: Path, ids: list, column: str = "input_tokens", **changes: list | None) -> None:
+    """Writes a table of prompts as MLCommons publishes gpt-oss-120b's; a change replaces a column, or leaves it out."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = {column: ids, "num_tokens": [len(row or ()) for row in ids], "text_input": ["x"] * len(ids), "dataset": ["aime25"] * len(ids),
+               "ground_truth": ["7"] * len(ids)} | changes
+    pd.DataFrame({name: values for name, values in columns.items() if values is not None}).to_parquet(path)
+
+
+def gpt_oss(folder: Path) -> dict[str, list[list[int]]]:
+    """Writes gpt-oss-120b's three files, one of them as an older version had it; returns the ids by section."""
+    rows = {"performance": [[200006, 3], [4] * 70, [0]], "accuracy": [[5, 6], [5, 6]], "TEST07": [[201087]]}
+    parquet(folder / "perf/perf_eval_ref.parquet", rows["performance"], ground_truth=None)
+    parquet(folder / "acc/acc_eval_ref.parquet", rows["accuracy"], "tok_input")
+    parquet(folder / "acc/acc_eval_compliance_gpqa.parquet", rows["TEST07"])
+    return rows
+
+
 def tokenizer(folder: Path) -> None:
     """Writes a tokenizer of bytes, like GPT-J's."""
     folder.mkdir(parents=True)

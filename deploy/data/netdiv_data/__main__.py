@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import captions, criteo, igbh, igbh_graph, imagenet, kits19, openimages, prompts, squad
+from . import captions, criteo, gpt_oss, igbh, igbh_graph, imagenet, kits19, openimages, prompts, squad
 from .errors import DataError, WorkerError
 from .facts import IGBH
 from .preparation import Choice, Preparation, prepare
@@ -14,7 +14,7 @@ from .preparation import Choice, Preparation, prepare
 FORMS = {
     "resnet50": imagenet.FORMS, "retinanet": openimages.FORMS, "bert": squad.FORMS, "3d-unet": kits19.FORMS, "dlrm-v2": criteo.FORMS,
     "gptj": prompts.FORMS, "llama3.1-8b": prompts.FORMS, **{name: prompts.FORMS for name in prompts.PICKLED},
-    "stable-diffusion-xl": captions.FORMS, "rgat": igbh.FORMS,
+    gpt_oss.NAME: prompts.FORMS, "stable-diffusion-xl": captions.FORMS, "rgat": igbh.FORMS,
 }
 
 
@@ -96,9 +96,15 @@ def main() -> int:
             raise DataError(f"{args.source} is not a folder")
         if args.benchmark == "rgat" and args.form != "nodes":
             return graph(args)
-        it = chosen(args)
-        print(f"{it.facts.name}: {it.facts.licence}", file=sys.stderr)
-        paths = prepare(it, Choice(args.output, args.first, args.incomplete, args.jobs))
+        choice = Choice(args.output, args.first, args.incomplete, args.jobs)
+        if args.calibration is not None and args.benchmark == gpt_oss.NAME:
+            raise DataError(f"{args.benchmark} has no calibration subset: remove --calibration")
+        if args.benchmark == gpt_oss.NAME:
+            paths = [gpt_oss.prepare_sets(args.source, choice)]
+        else:
+            it = chosen(args)
+            print(f"{it.facts.name}: {it.facts.licence}", file=sys.stderr)
+            paths = prepare(it, choice)
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -63,6 +63,12 @@ LONG_PROMPTS = Facts(
 CNN_GPTJ = Facts("CNN/DailyMail 3.0.0, validation", "Apache 2.0", 13368, calibration=1000)
 CNN_LLAMA = Facts("CNN/DailyMail 3.0.0, validation, tokenized for Llama 3.1 8B", "Apache 2.0", 13368, calibration=1000)
 DEEPSEEK = Facts("AIME, MATH500, GPQA, MMLU-Pro, LiveCodeBench, tokenized for DeepSeek-R1", "of each source", 4388, calibration=500)
+# Counts: the rules and the checker of v6.1; of TEST07, its audit.config.
+GPT_OSS_PERFORMANCE = Facts("summaries of PubMed, tokenized for gpt-oss (performance)", "of each paper", 6396)
+GPT_OSS_ACCURACY = Facts(
+    "AIME 2025, GPQA Diamond and LiveCodeBench v6, tokenized for gpt-oss (accuracy)",
+    "of each source: GPQA is CC BY 4.0, the problems of AIME and LiveCodeBench belong to those who set them", 4395)
+GPT_OSS_TEST07 = Facts("GPQA Diamond, tokenized for gpt-oss (TEST07)", "CC BY 4.0", 990)
 # MD5: text_to_image/coco2014/captions of mlcommons/inference, tag v5.0.1.
 CAPTIONS = Facts(
     "COCO 2014, validation, 5,000 captions", "annotations CC BY 4.0, COCO Consortium", 5000, calibration=500,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FORM = 1
-PACKAGES = ("nibabel", "numpy", "opencv-python-headless", "pandas", "pillow", "scipy", "transformers")
+PACKAGES = ("nibabel", "numpy", "opencv-python-headless", "pandas", "pillow", "pyarrow", "scipy", "transformers")
 
 
 def packages() -> dict[str, str]:
