@@ -20,7 +20,7 @@ import numpy as np
 import sets
 from preparing import CASES, Case
 
-from netdiv_data import captions, criteo, facts, gpt_oss, igbh, igbh_graph, images, imagenet, jpeg, kits19, openimages, preparation, prompts, sources, squad, tensors
+from netdiv_data import captions, criteo, facts, gpt_oss, igbh, igbh_graph, images, imagenet, jpeg, kits19, openimages, preparation, prompts, sources, squad, tensors, whisper
 from netdiv_data.errors import DataError
 
 TABLE = Path(__file__).parents[2] / "loadgen-node/rules/src/book/table.toml"
@@ -216,6 +216,37 @@ class Complete(InThisProcess):
         self.fails("has no acc/acc_eval_ref.parquet", gpt_oss.prepare_sets, self.source, preparation.Choice(self.output, incomplete=True))
         self.assertFalse(self.output.exists())
 
+    def test_bad_clips_are_refused(self) -> None:
+        entries, _ = sets.librispeech(self.source)
+        args = (whisper.preparation, self.source, "int16")
+        path = self.source / "dev-all-repack.json"
+        for order, words in (((1, 0, 2), "entry 0, 84-121123_1.wav, is not where the reference puts it"),
+                             ((0, 2, 1), "entry 2, 84-121123_1.wav, is not where"), ((0, 1, 2, 0), "entry 3, 84-121123_0.wav, is not where"),
+                             ((0, 0), "entry 1, 84-121123_0.wav, is not where")):
+            path.write_text(json.dumps([entries[place] for place in order]))
+            self.fails(words, *args, False)
+        for change in ({"transcript": None}, {"original_duration": "7"}, {"original_duration": 0}, {"original_duration": float("nan")},
+                       {"files": []}, {"files": entries[0]["files"] * 2}, {"files": [{}]}):
+            path.write_text(json.dumps([entries[0], entries[1] | change]))
+            self.fails(f"{path}: entry 1 lacks a transcript, an original_duration or one file", *args, True)
+        path.write_text(json.dumps({"a": 1}))
+        self.fails("entry 0 lacks", *args, True)
+        path.write_text(json.dumps(entries))
+        clip = self.source / "dev-all-repack/84-121123_1.wav"
+        content = clip.read_bytes()
+        floats = content[:20] + b"\3" + content[21:]  # the format IEEE float
+        for write, words in ((lambda: sets.wav(clip, np.zeros(7, "<i2"), rate=8000), "8000 Hz, expected 16000"),
+                             (lambda: sets.wav(clip, np.zeros(14, "<i2"), channels=2), "2 channels, expected 1"),
+                             (lambda: sets.wav(clip, np.zeros(7, np.uint8)), "8 bits, expected 16"),
+                             (lambda: sets.wav(clip, np.zeros(8, "<i2")), "0.0005 s, but dev-all-repack.json states 0.0004375 s"),
+                             (lambda: clip.write_bytes(content[:-2]), "0.000375 s, but dev-all-repack.json states 0.0004375 s"),
+                             (lambda: clip.write_bytes(floats), "not a WAV file in PCM: unknown format: 3"),
+                             (lambda: clip.write_bytes(b"fLaC"), "not a WAV file in PCM"), (lambda: clip.write_bytes(b""), "not a WAV file in PCM: it ends early")):
+            write()
+            self.fails(f"{clip}: {words}", whisper.make, {clip: 7 / 16000}, clip)
+        clip.unlink()
+        self.fails(f"1 of 3 files that dev-all-repack.json names are missing, the first is {clip}", *args, True)
+
     def test_boxes_have_all_values(self) -> None:
         sets.openimages(self.source)
         boxes = self.source / "annotations/validation-annotations-bbox.csv"
@@ -260,7 +291,7 @@ class Complete(InThisProcess):
         known = {name: (one.get("classes"), one["dataset_samples"]) for one in table["benchmarks"] if "dataset_samples" in one
                  for name in [one.get("name") or one.get("loadgen_model")]}
         for name, one in (("resnet50", facts.IMAGENET), ("retinanet", facts.OPENIMAGES), ("dlrm-v2", facts.CRITEO), ("rgat", facts.IGBH),
-                          ("bert", facts.SQUAD), ("3d-unet", facts.KITS19), ("stable-diffusion-xl", facts.CAPTIONS)):
+                          ("bert", facts.SQUAD), ("3d-unet", facts.KITS19), ("stable-diffusion-xl", facts.CAPTIONS), ("whisper", facts.LIBRISPEECH)):
             self.assertEqual(known[name], (one.classes, one.samples), name)
         one = next(one for one in table["benchmarks"] if one["model"] == "GPT-OSS-120B")
         self.assertEqual([facts.GPT_OSS_PERFORMANCE.samples, facts.GPT_OSS_ACCURACY.samples, gpt_oss.VOCABULARY, str(gpt_oss.SETS["accuracy"][2])],

@@ -126,6 +126,24 @@ class Preparing(Case):
         graded = f"the official script grades [TEST07] with --reference-data {self.source / 'acc/acc_eval_compliance_gpqa.parquet'}"
         self.assertIn(graded, ran.stderr)
 
+    def test_librispeech(self) -> None:
+        entries, clips = sets.librispeech(self.source)
+        (path,) = self.made("whisper")
+        self.digests(path)
+        for number, samples in enumerate(clips):
+            held = np.load(path / f"{number}.npy")
+            self.assertEqual((held.dtype, held.tolist()), (np.int16, samples.tolist()))
+        self.assertEqual((self.output / "dev-all-repack.json").read_text(), (self.source / "dev-all-repack.json").read_text())
+        self.assertEqual([sample["name"] for sample in self.manifest(path)["samples"]], ["84-121123_0.wav", "84-121123_1.wav", "1272-128104_0.wav"])
+        # The reference's reader drops longer clips, so that indices of later ones are smaller.
+        entries[0]["original_duration"] = 30.5
+        (self.source / "dev-all-repack.json").write_text(json.dumps(entries))
+        ran = prepare("whisper", "--from", self.source, "--output", self.root / "fewer", "--first", 1)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("1 of 3 entries are longer than 30 s: dropped, as the reference does", ran.stderr)
+        self.assertEqual(np.load(self.root / "fewer/librispeech/0.npy").tolist(), clips[1].tolist())
+        self.assertEqual(json.loads((self.root / "fewer/dev-all-repack.json").read_text()), entries[1:])
+
     def test_articles(self) -> None:
         entries = sets.cnn(self.source)
         sets.tokenizer(self.root / "tokenizer")
@@ -275,7 +293,9 @@ class Preparing(Case):
         self.refused("MLCommons publishes 3e85deb501d4e538b6bc56f786231552", "bert")
 
         sets.gpt_oss(self.root / "oss")
-        for benchmark, folder, words in (("gpt-oss-120b", "oss", "3 samples, but summaries of PubMed, tokenized for gpt-oss (performance) has 6396"),):
+        sets.librispeech(self.root / "speech")
+        for benchmark, folder, words in (("gpt-oss-120b", "oss", "3 samples, but summaries of PubMed, tokenized for gpt-oss (performance) has 6396"),
+                                         ("whisper", "speech", "3 samples, but LibriSpeech, dev-clean and dev-other, packed into clips of at most 30 s has 1633")):
             self.source = self.root / folder
             self.refused(words, benchmark)
             self.refused(f"{benchmark} has no calibration subset: remove --calibration", benchmark, "--calibration")

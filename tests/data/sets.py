@@ -8,6 +8,7 @@ import shutil
 import struct
 import sys
 import types
+import wave
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -115,6 +116,27 @@ def gpt_oss(folder: Path) -> dict[str, list[list[int]]]:
     parquet(folder / "acc/acc_eval_ref.parquet", rows["accuracy"], "tok_input")
     parquet(folder / "acc/acc_eval_compliance_gpqa.parquet", rows["TEST07"])
     return rows
+
+
+def wav(path: Path, samples: np.ndarray, rate: int = 16000, channels: int = 1) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setparams((channels, samples.itemsize, rate, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+
+
+def librispeech(folder: Path) -> tuple[list[dict], list[np.ndarray]]:
+    """Writes clips and the list that repackage_librispeech.py makes; returns its entries, and the samples of the clips."""
+    random = np.random.default_rng(4)
+    (folder / "dev-all-repack").mkdir(parents=True)
+    entries, clips = [], []
+    for name, length in (("84-121123_0", 480000), ("84-121123_1", 7), ("1272-128104_0", 16001)):
+        samples = random.integers(-32768, 32768, length).astype("<i2")
+        wav(folder / f"dev-all-repack/{name}.wav", samples)
+        file = {"channels": 1, "sample_rate": 16000.0, "duration": length / 16000, "num_samples": length, "fname": f"/data/dev-all-repack/{name}.wav", "speed": 1}
+        entries.append({"transcript": f"the words of {name}", "files": [file], "original_duration": length / 16000, "original_num_samples": length})
+        clips.append(samples)
+    (folder / "dev-all-repack.json").write_text(json.dumps(entries, indent=2))
+    return entries, clips
 
 
 def tokenizer(folder: Path) -> None:

@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import captions, criteo, gpt_oss, igbh, igbh_graph, imagenet, kits19, openimages, prompts, squad
+from . import captions, criteo, gpt_oss, igbh, igbh_graph, imagenet, kits19, openimages, prompts, squad, whisper
 from .errors import DataError, WorkerError
 from .facts import IGBH
 from .preparation import Choice, Preparation, prepare
@@ -14,7 +14,7 @@ from .preparation import Choice, Preparation, prepare
 FORMS = {
     "resnet50": imagenet.FORMS, "retinanet": openimages.FORMS, "bert": squad.FORMS, "3d-unet": kits19.FORMS, "dlrm-v2": criteo.FORMS,
     "gptj": prompts.FORMS, "llama3.1-8b": prompts.FORMS, **{name: prompts.FORMS for name in prompts.PICKLED},
-    gpt_oss.NAME: prompts.FORMS, "stable-diffusion-xl": captions.FORMS, "rgat": igbh.FORMS,
+    gpt_oss.NAME: prompts.FORMS, "stable-diffusion-xl": captions.FORMS, "rgat": igbh.FORMS, "whisper": whisper.FORMS,
 }
 
 
@@ -67,6 +67,8 @@ def chosen(args: argparse.Namespace) -> Preparation:
             return igbh.preparation(*common)
         case "stable-diffusion-xl":
             return captions.preparation(*common, args.tokenizer)
+        case "whisper":
+            return whisper.preparation(*common[:3])
         case "gptj":
             return prompts.gptj(*common[:3], bool(args.calibration), args.tokenizer)
         case "llama3.1-8b":
@@ -97,7 +99,7 @@ def main() -> int:
         if args.benchmark == "rgat" and args.form != "nodes":
             return graph(args)
         choice = Choice(args.output, args.first, args.incomplete, args.jobs)
-        if args.calibration is not None and args.benchmark == gpt_oss.NAME:
+        if args.calibration is not None and args.benchmark in (gpt_oss.NAME, "whisper"):
             raise DataError(f"{args.benchmark} has no calibration subset: remove --calibration")
         if args.benchmark == gpt_oss.NAME:
             paths = [gpt_oss.prepare_sets(args.source, choice)]

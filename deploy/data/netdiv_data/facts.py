@@ -69,6 +69,7 @@ GPT_OSS_ACCURACY = Facts(
     "AIME 2025, GPQA Diamond and LiveCodeBench v6, tokenized for gpt-oss (accuracy)",
     "of each source: GPQA is CC BY 4.0, the problems of AIME and LiveCodeBench belong to those who set them", 4395)
 GPT_OSS_TEST07 = Facts("GPQA Diamond, tokenized for gpt-oss (TEST07)", "CC BY 4.0", 990)
+LIBRISPEECH = Facts("LibriSpeech, dev-clean and dev-other, packed into clips of at most 30 s", "CC BY 4.0", 1633)
 # MD5: text_to_image/coco2014/captions of mlcommons/inference, tag v5.0.1.
 CAPTIONS = Facts(
     "COCO 2014, validation, 5,000 captions", "annotations CC BY 4.0, COCO Consortium", 5000, calibration=500,
