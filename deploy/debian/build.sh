@@ -55,7 +55,7 @@ install -D -m 644 -t "$root/usr/include" sut-node/plugin/include/netdiv_engine.h
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/netdiv-node.service
 install -D -m 644 -t "$root/etc/netdiv" deploy/systemd/node.toml
 install -D -m 644 -t "$doc/examples" deploy/systemd/gpu.conf
-(cd deploy && for file in submit.sh submit/*.py data/prepare data/requirements.txt data/netdiv_data/*.py; do
+(cd deploy && for file in submit.sh submit/*.py data/prepare data/requirements.txt data/netdiv_data/*.{py,json,txt}; do
     install -D -m 644 "$file" "$root/usr/share/netdiv/$file"
 done)
 chmod 755 "$root/usr/share/netdiv/submit.sh" "$root/usr/share/netdiv/data/prepare"
