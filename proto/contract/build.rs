@@ -26,17 +26,19 @@ fn main() -> Result<(), Box<dyn Error>> {
              #[serde(default, deny_unknown_fields)]",
         )
     });
-    written
-        // Settings and records contain the values of `Encoding` too; see
-        // `netdiv_node_common::words`.
-        .enum_attribute(
-            "netdiv.v1.Encoding",
-            "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
-             #[cfg_attr(feature = \"clap\", derive(clap::ValueEnum))] \
-             #[derive(strum::Display, strum::IntoStaticStr)] \
-             #[serde(rename_all = \"kebab-case\")] \
-             #[strum(serialize_all = \"kebab-case\")]",
-        )
+    // Settings and records contain the values of these too; see `netdiv_node_common::words`.
+    ["Encoding", "Decoding"]
+        .iter()
+        .fold(written, |builder, word| {
+            builder.enum_attribute(
+                format!("netdiv.v1.{word}"),
+                "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
+                 #[cfg_attr(feature = \"clap\", derive(clap::ValueEnum))] \
+                 #[derive(strum::Display, strum::IntoStaticStr)] \
+                 #[serde(rename_all = \"kebab-case\")] \
+                 #[strum(serialize_all = \"kebab-case\")]",
+            )
+        })
         .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         // Decodes payloads as `Bytes`: slices of the received chunks, without a copy.

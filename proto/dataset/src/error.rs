@@ -26,6 +26,12 @@ pub enum DatasetError {
     /// The manifest of a prepared data set is invalid or unsupported.
     #[error("{}: {why}. Prepare the data set again (deploy/data), or remove that file", path.display())]
     BadManifest { path: PathBuf, why: String },
+    /// The file that lists the parts of a data set is invalid, or does not describe a part.
+    #[error("{}: {why}. Prepare the data set again (deploy/data)", path.display())]
+    BadParts { path: PathBuf, why: String },
+    /// The data set has several parts, and this command uses one file.
+    #[error("{} lists parts ({parts}), which `loadgen-node run` selects by its mode; give the file of one part here", path.display())]
+    HasParts { path: PathBuf, parts: String },
     /// A sample differs from the prepared sample.
     #[error("sample {index} ({name}) is not the one in {}: prepare the data set again (deploy/data)", manifest.display())]
     SampleDiffers { index: usize, name: String, manifest: PathBuf },

@@ -1,4 +1,5 @@
-//! Sources of samples: array files, prompts of token ids, a folder, or a seeded generator.
+//! Sources of samples: array files, prompts of token ids, a folder, a seeded generator, or a file that
+//! lists several of these, one for each kind of run.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -14,6 +15,7 @@ mod npy;
 mod npy_file;
 mod npy_header;
 mod open;
+mod parts;
 mod prompts;
 mod sample;
 mod sample_file;
@@ -25,6 +27,7 @@ pub use ids::write_ids;
 pub use labels::Labels;
 pub use manifest::Provenance;
 pub use npy::labels;
-pub use open::{DIGITS, EMBEDDED, SORTING, open, replace_paths};
+pub use open::{DIGITS, EMBEDDED, SORTING, open, open_part, replace_paths};
+pub use parts::has_parts;
 pub use prompts::{Rows, read_prompts};
 pub use sample::{Dataset, Sample, Tensor};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use netdiv_node_common::words::PartName;
 
 use crate::{
     error::DatasetError,
@@ -11,6 +12,7 @@ use crate::{
     joined::JoinedDataset,
     manifest::Manifest,
     npy::Npy,
+    parts::{ListedPart, PartDataset, has_parts, listed_parts},
     sample::Dataset,
     sample_file::SampleFile,
     synthetic::{Synthetic, SyntheticIds},
@@ -33,7 +35,7 @@ pub const EMBEDDED: [&str; 2] = [DIGITS, SORTING];
 const SYNTHETIC: &str = "synthetic:";
 const SYNTHETIC_IDS: &str = "synthetic-ids:";
 
-/// Opens a data set by name: `digits`, `sorting`, `synthetic:COUNTxBYTES[@SEED]`,
+/// Opens a data set without parts by name: `digits`, `sorting`, `synthetic:COUNTxBYTES[@SEED]`,
 /// `synthetic-ids:COUNTxMIN-MAX[@SEED]`, a `.npy` file, a file of token ids ([`crate::write_ids`]),
 /// or a folder. Several names, joined by `+`, open a data set whose samples have the tensors of
 /// each.
@@ -57,11 +59,22 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         let parts = parts(name, is_there).into_iter().map(open).collect::<Result<_, _>>()?;
         return Ok(Box::new(JoinedDataset::new(name, parts)?));
     }
+    if has_parts(name) {
+        return Err(DatasetError::HasParts { path: path.into(), parts: listed_parts(path)? });
+    }
     let data = open_path(path)?;
     Ok(match Manifest::find_beside(path)? {
         Some(manifest) => Box::new(VerifiedDataset::new(data, manifest)?),
         None => data,
     })
+}
+
+/// Opens a part of a data set that has parts ([`crate::has_parts`]). `name` is the path of the TOML
+/// file that lists them.
+pub fn open_part(name: &str, part: PartName) -> Result<Box<dyn Dataset>, DatasetError> {
+    let listed = ListedPart::read(name.as_ref(), part)?;
+    let data = open_path(&listed.file)?;
+    Ok(Box::new(PartDataset::new(data, listed)?))
 }
 
 fn is_there(path: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, TensorView};
+use netdiv_node_common::words::DatasetPart;
 
 use crate::{error::DatasetError, manifest::Provenance};
 
@@ -46,6 +47,11 @@ pub trait Dataset: Send + Sync {
     /// sample is compared with the manifest as it is read.
     fn prepared(&self) -> Vec<Provenance> {
         Vec::new()
+    }
+
+    /// Returns the part that was opened, of a data set that has parts.
+    fn part(&self) -> Option<DatasetPart> {
+        None
     }
 }
 

@@ -1,6 +1,7 @@
-//! Scenarios, modes, divisions and transports; prefix caching and speculative decoding of engines.
+//! Scenarios, modes, divisions and transports; parts of data sets; prefix caching and speculative
+//! decoding of engines.
 
-use std::fmt;
+use std::{fmt, num::NonZero};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,41 @@ impl Mode {
     pub fn of_official_name(name: &str) -> Option<Self> {
         Self::VARIANTS.iter().copied().find(|mode| mode.official_name() == name)
     }
+
+    /// Returns the part of a data set that a run in this mode uses; `None` for a run that would
+    /// need two.
+    pub const fn part(self) -> Option<PartName> {
+        match self {
+            Self::Performance | Self::FindPeak => Some(PartName::Performance),
+            Self::Accuracy => Some(PartName::Accuracy),
+            Self::Submission => None,
+        }
+    }
+}
+
+word! {
+    /// Name of a part of a data set, whose runs use different samples.
+    pub enum PartName {
+        /// Samples of performance runs
+        Performance,
+        /// Samples of accuracy runs
+        Accuracy,
+        /// Samples of the compliance test TEST07
+        #[serde(rename = "TEST07")]
+        #[strum(serialize = "TEST07")]
+        #[cfg_attr(feature = "clap", value(name = "TEST07"))]
+        Test07,
+    }
+}
+
+/// Part of a data set that a run uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetPart {
+    /// Name of the part.
+    pub name: PartName,
+    /// Maximum number of tokens of an output.
+    pub max_output_tokens: NonZero<u32>,
 }
 
 word! {

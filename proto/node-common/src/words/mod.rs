@@ -1,9 +1,9 @@
 //! Enumerations that the command line, settings files, records and reports share.
 //!
-//! A variant's name in kebab case is its only spelling: clap reads and lists it
-//! (`clap::ValueEnum`), serde reads and writes it, and [`Display`](std::fmt::Display) prints it.
-//! The encodings of payloads are part of the wire contract, so `netdiv.v1.Encoding` is generated
-//! with the same derives. [`AnswerTokens`] has no spelling, because LoadGen's settings decide it.
+//! A variant's name in kebab case, or a name of MLPerf (`TEST07`), is its only spelling: clap reads
+//! and lists it (`clap::ValueEnum`), serde reads and writes it, and [`Display`](std::fmt::Display)
+//! prints it. The encodings of payloads and the decoding of outputs are part of the wire contract,
+//! so `netdiv.v1.Encoding` and `netdiv.v1.Decoding` are generated with the same derives. [`AnswerTokens`] has no spelling, because LoadGen's settings decide it.
 //!
 //! [`did_you_mean`] suggests known values for an unknown one, and [`todos`] finds the placeholders
 //! for values.
@@ -34,7 +34,8 @@ mod suggestion;
 mod todo;
 
 pub use enumerations::{
-    Division, EngineFacts, Mode, PrefixCaching, Scenario, SpeculativeDecoding, Transport,
+    DatasetPart, Division, EngineFacts, Mode, PartName, PrefixCaching, Scenario,
+    SpeculativeDecoding, Transport,
 };
 pub use suggestion::{did_you_mean, nearest, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, refuse_dates, todos};
@@ -84,6 +85,7 @@ mod tests {
     fn a_word_is_the_same_everywhere() {
         agree::<Scenario>(&["offline", "server", "single-stream", "multi-stream"]);
         agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
+        agree::<PartName>(&["performance", "accuracy", "TEST07"]);
         agree::<Division>(&["exploratory", "closed", "network", "open"]);
         agree::<PrefixCaching>(&["off", "cannot-tell", "on"]);
         agree::<Transport>(&["grpc", "quic"]);
