@@ -1,7 +1,6 @@
 //! `loadgen-node doctor`: causes of bad measurements on this machine and on the routes to the
 //! nodes.
 
-use netdiv_dataset as dataset;
 use netdiv_machine::{
     doctor::{Facts, Report, ReportArgs, examine},
     evidence::System,
@@ -90,10 +89,7 @@ impl DoctorCommand {
         let peers = doctor::peers(&asked);
         let needs = doctor::needs(&settings, pin, &peers);
         let report = examine(&Facts::read(&System::default()), &needs, &peers);
-        let send = |run: &RunConfig| {
-            let data = dataset::open(&run.dataset)?;
-            doctor::send(run, data, &settings, &asked)
-        };
+        let send = |run: &RunConfig| doctor::send(run, run.open_dataset()?, &settings, &asked);
         let sent = run.as_ref().filter(|_| !asked.is_empty()).map(send).transpose();
         let (sent, wrong) = sent.map_or_else(|error| (None, Some(error)), |sent| (sent, None));
         let (nodes, sample) = match sent {

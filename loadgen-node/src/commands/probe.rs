@@ -1,6 +1,6 @@
 //! `loadgen-node probe`: one sample for every node, and its response.
 
-use netdiv_dataset::{self as dataset, Dataset};
+use netdiv_dataset::Dataset;
 use netdiv_machine::{
     doctor::{Facts, ReportArgs, identify},
     evidence::System,
@@ -50,7 +50,7 @@ fn resolve(given: &RunArgs, names: DnsNames) -> Result<(RunConfig, Box<dyn Datas
         run.benchmark = Some(NAMELESS.into());
     }
     let config = run.resolve_with(names)?;
-    let data = dataset::open(&config.dataset)?;
+    let data = config.open_dataset()?;
     // The responses are not compared with the labels, but a run would refuse invalid labels.
     labels::read_labels(&config, data.sample_count())?;
     Ok((config, data))

@@ -113,6 +113,9 @@ fn facts(result: &RunResult) -> BTreeMap<String, String> {
     ] {
         add(what.into(), value);
     }
+    if let Some(part) = result.dataset_part {
+        add("part of the data set".into(), part.name.to_string());
+    }
     // The order and the names of nodes do not matter: only their programs and machines count.
     for node in &result.nodes {
         for (what, value) in [

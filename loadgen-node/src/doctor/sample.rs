@@ -41,7 +41,7 @@ pub(crate) fn send(
     let fits = |node: &NodeInfo| {
         let takes = node.description.input.clone().unwrap_or_default();
         library.prepare(takes, node.description.max_payload_bytes)?;
-        library.check_prompts(&[&node.description]).map_err(|error| error.to_string())
+        library.check_tokens(&[&node.description]).map_err(|error| error.to_string())
     };
     let fits: Vec<_> = asked.iter().map(|one| one.answer.as_ref().ok().map(fits)).collect();
     library.load_samples(&[SAMPLE]).map_err(|Abort(why)| RunError::Usage(why))?;
@@ -76,6 +76,7 @@ fn send_to_node(
         digests: false,
         tokens: if d.tokens { AnswerTokens::First } else { AnswerTokens::Uncounted },
         token_bounds: None,
+        max_output_tokens: library.part().map(|part| part.max_output_tokens),
         ..settings.clone()
     };
     let heard = ResponseCollector::default();

@@ -15,12 +15,16 @@ use netdiv_contract::{
     v1::DescribeResponse,
 };
 use netdiv_dataset::{Dataset, Sample};
+use netdiv_node_common::words::DatasetPart;
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
 use netdiv_receivers::{Witness, run_failure};
 use netdiv_rules::record::{Distribution, Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
 
-use crate::{RunError, qsl::prompts};
+use crate::{
+    RunError,
+    qsl::{part, prompts},
+};
 
 /// Check before each load of samples; its error ends the run.
 pub(crate) type LoadCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -122,8 +126,10 @@ impl Library {
         Ok(())
     }
 
-    /// Checks that the nodes accept the token ids of all samples.
-    pub(crate) fn check_prompts(&self, nodes: &[&DescribeResponse]) -> Result<(), RunError> {
+    /// Checks that the nodes accept the token ids of all samples, and outputs as long as the part of
+    /// the data set allows.
+    pub(crate) fn check_tokens(&self, nodes: &[&DescribeResponse]) -> Result<(), RunError> {
+        part::check_announced(self.dataset.as_ref(), nodes)?;
         prompts::check_announced(self.dataset.as_ref(), nodes)
     }
 
@@ -165,6 +171,11 @@ impl Library {
     /// samples, each sample counted once; `None` if their tensors are unknown.
     pub(crate) fn elements(&self) -> Option<Distribution> {
         distribution_of(self.elements.lock().clone())
+    }
+
+    /// Returns the part of the data set that the samples are, if it has parts.
+    pub(crate) fn part(&self) -> Option<DatasetPart> {
+        self.dataset.part()
     }
 
     pub(crate) fn layout(&self) -> Option<InputLayout> {

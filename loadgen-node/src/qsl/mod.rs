@@ -3,4 +3,5 @@
 
 pub(crate) mod labels;
 pub(crate) mod library;
+pub(crate) mod part;
 pub(crate) mod prompts;

@@ -53,7 +53,7 @@ pub(crate) fn check_announced(
 }
 
 /// Returns the lowest of the nodes' limits, and the name of its node. A limit of 0 is unknown.
-fn lowest<'a>(
+pub(super) fn lowest<'a>(
     nodes: &[&'a DescribeResponse],
     limit: fn(&DescribeResponse) -> u32,
 ) -> Option<(u32, &'a str)> {
@@ -78,7 +78,7 @@ fn check_each(
     Ok(())
 }
 
-fn refused(data: &dyn Dataset, why: &str) -> RunError {
+pub(super) fn refused(data: &dyn Dataset, why: &str) -> RunError {
     RunError::Usage(format!("data set {}: {why}", data.name()))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{columns, table};
 use crate::{
-    record::{Distribution, Division, Metric, RunResult, Steady, broken_rules},
+    record::{DatasetPart, Distribution, Division, Metric, RunResult, Steady, broken_rules},
     recording::PERCENTILES,
 };
 
@@ -80,6 +80,13 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     for node in result.nodes.iter().filter(|node| node.servers.len() > 1) {
         let requests: Vec<_> = node.servers.iter().map(|(at, n)| format!("{at} {n}")).collect();
         facts.push(("servers", format!("requests of node {}: {}", node.name, requests.join(", "))));
+    }
+    if let Some(DatasetPart { name, max_output_tokens }) = result.dataset_part {
+        let samples = result.dataset_samples;
+        facts.push((
+            "part of data set",
+            format!("{name}: {samples} samples, outputs of at most {max_output_tokens} tokens"),
+        ));
     }
     let samples = &result.samples;
     // If tokens are measured, the whole response has no bound.

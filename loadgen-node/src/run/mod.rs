@@ -8,6 +8,7 @@ mod progress;
 mod setup;
 mod system;
 
+use netdiv_node_common::words::DatasetPart;
 use tracing::{info, warn};
 
 pub(crate) use self::guard::{
@@ -63,6 +64,9 @@ pub(crate) fn run(
         warn!("{text}");
     } else if let Some(text) = test.expected.announcement() {
         info!("{text}");
+    }
+    if let Some(DatasetPart { name, max_output_tokens }) = test.library.part() {
+        info!("part {name} of the data set: outputs have at most {max_output_tokens} tokens");
     }
     let _claim = interruptions.prepare(output)?;
     check_free_space(output, *min_free_bytes)

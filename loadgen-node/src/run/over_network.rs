@@ -108,8 +108,12 @@ pub(super) fn connect(
     let library = &test.library;
     let source: Arc<dyn SampleSource> = library.clone();
     let loadgen = OfficialLoadGen { witness: test.witness.clone() };
-    let settings =
-        Settings { tokens: test.tokens, token_bounds: test.token_bounds, ..settings.clone() };
+    let settings = Settings {
+        tokens: test.tokens,
+        token_bounds: test.token_bounds,
+        max_output_tokens: library.part().map(|part| part.max_output_tokens),
+        ..settings.clone()
+    };
     let qdl = netdiv_receivers::connect(settings, &library.expectation(), loadgen, source)?;
     let input = qdl.nodes().first().and_then(|node| node.description.input.clone());
     let limits = qdl.nodes().iter().map(|node| node.description.max_payload_bytes);
@@ -117,7 +121,7 @@ pub(super) fn connect(
         .prepare(input.unwrap_or_default(), limits.min().unwrap_or(u64::MAX))
         .map_err(RunError::Usage)?;
     let described: Vec<_> = qdl.nodes().iter().map(|node| &node.description).collect();
-    library.check_prompts(&described)?;
+    library.check_tokens(&described)?;
     for node in qdl.nodes() {
         let d = &node.description;
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");

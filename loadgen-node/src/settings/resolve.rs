@@ -7,9 +7,12 @@ use clap::{Args as _, Command};
 use netdiv_contract::{NAME_RULE, is_name};
 use netdiv_dataset::{self as dataset, SORTING};
 use netdiv_machine::evidence::Statement;
-use netdiv_node_common::process::{parse_keys, with_absolute_paths};
+use netdiv_node_common::{
+    process::{parse_keys, with_absolute_paths},
+    words::PartName,
+};
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
-use netdiv_rules::{Division, Mode, Scenario};
+use netdiv_rules::{Division, Mode, Scenario, book::Benchmark};
 use netdiv_transport::socket_address;
 use serde_json::{Map, Value};
 use tracing::warn;
@@ -64,6 +67,7 @@ impl RunArgs {
         let performance_samples = self.performance_samples;
         let target = self.target(scenario, names)?;
         Ok(RunConfig {
+            dataset_part: self.part_of(&dataset, known)?,
             loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
             dataset,
             output: self.output.clone().unwrap_or_else(default_output),
@@ -104,6 +108,26 @@ impl RunArgs {
             return usage("--mode find-peak: LoadGen searches in the scenario server only");
         }
         Ok((scenario, mode))
+    }
+
+    /// Returns the part of the data set that the run uses; `None` if the data set has no parts.
+    fn part_of(
+        &self,
+        dataset: &str,
+        known: Option<&Benchmark>,
+    ) -> Result<Option<PartName>, RunError> {
+        let has_parts = dataset::has_parts(dataset);
+        let is_of_two_sets = has_parts || known.is_some_and(|known| known.own_performance_set);
+        match (self.dataset_part, self.mode) {
+            (Some(part), _) if !has_parts => usage(format!(
+                "--dataset-part {part}: {dataset} is not a .toml file that lists parts; leave --dataset-part out"
+            )),
+            (_, Mode::Submission) if is_of_two_sets => usage(
+                "--mode submission: performance and accuracy have a data set each here, and LoadGen's test has one; make two \
+                 runs, with --mode performance and --mode accuracy",
+            ),
+            (part, mode) => Ok(part.or(mode.part()).filter(|_| has_parts)),
+        }
     }
 
     /// Returns the division, whether the run is a rehearsal that only lists broken rules, and

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_node_common::process::{ByteCount, TimeSpan};
+use netdiv_node_common::{
+    process::{ByteCount, TimeSpan},
+    words::PartName,
+};
 use netdiv_qdl::{NetworkSettings, OnNodeLoss, Policy, Settings};
 use netdiv_rules::{
     Division, Mode, Scenario,
@@ -63,10 +66,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
     /// Samples: a .npy file, a folder, several of these joined by + (a sample has one tensor of
-    /// each), an .ids file of token ids, synthetic:COUNTxBYTES, synthetic-ids:COUNTxMIN-MAX (@SEED
-    /// after them varies them), digits, or sorting [default for these two benchmarks: their own]
+    /// each), an .ids file of token ids, a .toml file that lists parts, synthetic:COUNTxBYTES,
+    /// synthetic-ids:COUNTxMIN-MAX (@SEED after them varies them), digits, or sorting [default for
+    /// these two benchmarks: their own]
     #[arg(long, value_name = "PATH")]
     pub dataset: Option<String>,
+    /// Part of a data set that lists parts [default: that of the mode]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub dataset_part: Option<PartName>,
     /// Expected responses: integers in a .npy file, for top-1 accuracy, or outputs in a file of
     /// token ids, which must match completely [default for the data sets digits and sorting: their
     /// own]

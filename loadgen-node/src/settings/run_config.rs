@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_dataset::{Dataset, DatasetError, open, open_part};
 use netdiv_machine::evidence::Statement;
+use netdiv_node_common::words::PartName;
 use netdiv_qdl::Settings;
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
 
@@ -27,6 +29,8 @@ pub struct RunConfig {
     /// Settings that are not the defaults, by key.
     pub(crate) recorded_settings: BTreeMap<String, serde_json::Value>,
     pub(crate) dataset: String,
+    /// Part of the data set, if it has parts.
+    pub(crate) dataset_part: Option<PartName>,
     pub(crate) labels: Option<PathBuf>,
     pub(crate) performance_samples: Option<usize>,
     pub(crate) user_conf: Option<PathBuf>,
@@ -42,6 +46,13 @@ pub struct RunConfig {
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) trace: bool,
     pub(crate) quiet: bool,
+}
+
+impl RunConfig {
+    /// Opens the data set, or the part of it that the run uses.
+    pub(crate) fn open_dataset(&self) -> Result<Box<dyn Dataset>, DatasetError> {
+        self.dataset_part.map_or_else(|| open(&self.dataset), |part| open_part(&self.dataset, part))
+    }
 }
 
 /// The system under test.

@@ -141,6 +141,11 @@ impl Benchmark {
         self.checker_name.as_deref().unwrap_or(&self.name)
     }
 
+    /// Returns the number of samples in the data set of accuracy runs, or of performance runs.
+    pub fn set_samples(&self, accuracy: bool) -> u64 {
+        if accuracy || !self.own_performance_set { self.dataset_samples } else { self.qsl_size }
+    }
+
     /// Returns the names of all compliance tests that a submission needs.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         let made = self.compliance.iter().map(|test| test.name());

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Finding, Outcome, input::json};
 
 pub use netdiv_contract::encoding::Encoding;
-pub use netdiv_node_common::words::{Division, Mode, Scenario, Transport};
+pub use netdiv_contract::v1::Decoding;
+pub use netdiv_node_common::words::{DatasetPart, Division, Mode, PartName, Scenario, Transport};
 
 pub use digests::{Comparison, Digests};
 pub use node::{Distribution, Node, StageTimes, Tokens};
@@ -53,6 +54,9 @@ pub struct RunResult {
     pub dataset: String,
     /// Number of samples in the data set.
     pub dataset_samples: u64,
+    /// Part of the data set that the run used, if the data set has parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset_part: Option<DatasetPart>,
     /// Manifests of the data set's parts, for each part that has one; samples were compared with
     /// them on loading.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_contract::encoding::Encoding;
+use netdiv_contract::{encoding::Encoding, v1::Decoding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,13 @@ pub struct Node {
     pub config_sha256: String,
     /// Version of the node's program.
     pub software_version: String,
+    /// Choice of the tokens of an output, as the node announced it.
+    #[serde(default)]
+    pub decoding: Decoding,
+    /// Number from which the node derived the seed of each sample (`--sampling-seed`), if it had
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_seed: Option<u64>,
     /// Samples sent to the node.
     pub sent: u64,
     /// Samples that the node reported as received, at the last flush.

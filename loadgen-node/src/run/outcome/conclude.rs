@@ -124,6 +124,7 @@ fn result(
         benchmark: config.benchmark.clone(),
         dataset: config.dataset.clone(),
         dataset_samples: library.total_samples() as u64,
+        dataset_part: library.part(),
         prepared: library.prepared(),
         input: input(library.layout(), counted.input),
         encoding: config.encoding,

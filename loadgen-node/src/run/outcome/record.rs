@@ -136,6 +136,8 @@ pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) 
         model_sha256: d.model_sha256.clone(),
         config_sha256: d.config_sha256.clone(),
         software_version: d.software_version.clone(),
+        decoding: d.decoding(),
+        sampling_seed: d.sampling_seed,
         sent: report.sent,
         acknowledged: report.acknowledged,
         answered: report.answered,

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use loadgen_sys::{AnswerTokens, LogSettings, Mode, StartTestError, SystemUnderTest, TestSettings};
 use netdiv_contract::encoding::{Encoded, Encoding};
-use netdiv_dataset::{self as dataset, Dataset, Labels};
+use netdiv_dataset::{Dataset, Labels};
 use netdiv_node_common::resources::{
     files::PlainText,
     memory::{self, TooLittleMemory},
@@ -18,7 +18,7 @@ use crate::{
     qsl::{
         labels,
         library::{Library, LoadCheck},
-        prompts,
+        part, prompts,
     },
     run::setup::{
         length_estimate::LengthEstimate,
@@ -54,10 +54,11 @@ pub struct LoadGenTest {
 
 impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
-        let data = dataset::open(&config.dataset)?;
+        let data = config.open_dataset()?;
         let RunSettings { given: settings, effective, user_conf, audit_config } =
             test_settings(&config)?;
         check_settings(&config, &effective)?;
+        part::check(&config, data.as_ref())?;
         prompts::check(&config, data.as_ref())?;
         let labels = labels::read_labels(&config, data.sample_count())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn a_data_set_that_does_not_fit_is_refused_by_number() {
         let library = |name: &str, loaded, encoding, digests| {
-            library_bytes(dataset::open(name).unwrap().as_ref(), loaded, encoding, digests)
+            library_bytes(netdiv_dataset::open(name).unwrap().as_ref(), loaded, encoding, digests)
         };
         let bytes = |name: &str, loaded, digests| library(name, loaded, Encoding::None, digests);
         let all = bytes("synthetic:1000x1000", 1000, false).unwrap();
