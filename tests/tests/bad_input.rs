@@ -171,9 +171,29 @@ fn settings_that_make_no_sense() {
         (&["--round", "v5.0"], "round v6.1; build one for round v5.0 with `make LOADGEN=5.0.13`"),
         (&["--round", "v4.1"], "--round v4.1: unknown round; choose one of v5.0, v5.1, v6.0, v6.1"),
         (
-            &["--benchmark", "gpt-oss-120b", "--dataset", "synthetic-ids:2x4"],
-            "--benchmark gpt-oss-120b cannot be run: its outputs are sampled",
+            &["--benchmark", "dlrm-v3", "--dataset", "synthetic-ids:2x4"],
+            "--benchmark dlrm-v3 cannot be run: its queries are issued in the order",
         ),
+        (
+            &["--benchmark", "gpt-oss-120b", "--dataset", "synthetic-ids:4395x4"],
+            "it has 4395 samples, and a run of gpt-oss-120b in mode performance uses its other set, of 6396",
+        ),
+        (
+            &[
+                "--benchmark",
+                "gpt-oss-120b",
+                "--dataset",
+                "synthetic-ids:2x4",
+                "--mode",
+                "submission",
+            ],
+            "two runs, with --mode performance and --mode accuracy",
+        ),
+        (
+            &["--dataset-part", "TEST07"],
+            "--dataset-part TEST07: digits is not a .toml file that lists parts",
+        ),
+        (&["--dataset-part", "test"], "[possible values: performance, accuracy, TEST07]"),
         (
             &["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:2x1025"],
             "sample 0 has 1025 tokens, and a prompt of llama2-70b-99 has at most 1024",

@@ -277,7 +277,11 @@ fn what_cannot_be_is_refused() {
     for (args, want) in [
         (&["resnet51"][..], "there is no benchmark resnet51 (did you mean resnet50?)"),
         (&["llama2-70b"], "(did you mean llama2-70b-99 or llama2-70b-99.9?)"),
-        (&["gpt-oss-120b"], "gpt-oss-120b cannot be run"),
+        (&["dlrm-v3"], "dlrm-v3 cannot be run"),
+        (
+            &["gpt-oss-120b", "--engine", "kserve"],
+            "--engine kserve: outputs of gpt-oss-120b are sampled; give openai or python",
+        ),
         (&["bert-99"], "belongs to the edge suite only, which netdiv does not support"),
         (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),
         (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 belongs to v5.0"),

@@ -5,7 +5,7 @@
 #[path = "../tests/eligibility/mod.rs"]
 mod tests;
 
-pub use crate::judge::check_suite as outside_suite;
+pub use crate::judge::{check_suite as outside_suite, engines::check_decoding};
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -21,7 +21,7 @@ use crate::{
     judge::{
         check_one_token_answers,
         engines::check_reused_prompts,
-        limits::{COALESCED, OFFLINE_SLACK},
+        limits::{COALESCED, OFFLINE_SLACK, USUAL_LIMIT},
     },
     official_log::DetailLog,
     record::{Division, Mode, Node, RunResult},
@@ -70,7 +70,7 @@ pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
 fn is_told(finding: &Finding) -> bool {
     let text = &finding.text;
     match finding.outcome {
-        Outcome::Pass => text.contains(COALESCED),
+        Outcome::Pass => text.contains(COALESCED) || text.contains(USUAL_LIMIT),
         Outcome::CannotTell => text != NO_BENCHMARK && !text.starts_with(NEEDS_SUBMISSION),
         Outcome::Fail => true,
     }

@@ -263,6 +263,17 @@ fn test07_and_test09_each_issue_a_data_set_of_their_own() {
 }
 
 #[test]
+fn sampled_answers_are_not_compared_and_the_report_says_so() {
+    let tree = PublishedTree::of("deepseek-r1");
+    tree.rename("closed/X/results/S/deepseek-r1", "closed/X/results/S/gpt-oss-120b");
+    let report = tree.check();
+    let is_said = report.findings().any(|finding| {
+        finding.rule == Rule::N30 && finding.text.contains("outputs of gpt-oss-120b are sampled")
+    });
+    assert!(is_said, "{}", report.text());
+}
+
+#[test]
 fn scores_of_test01_are_compared_in_the_edge_suite_too() {
     const RESULT: &str = "closed/X/results/S/bert-99/Offline";
     for (f1, is_found) in [("90.8", false), ("80.1", true)] {

@@ -86,6 +86,7 @@ impl InitArgs {
         if let Some(rate) = self.rate {
             within("rate", rate, RATES)?;
         }
+        let engine = self.engine(benchmark)?;
         let hosts = self.hosts()?;
         let nodes = self.nodes()?;
         let known = TemplateValues {
@@ -98,7 +99,7 @@ impl InitArgs {
             port: hosts.first().map_or(discovery::PORT, |(_, port)| *port),
             is_local: hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))),
             rate: self.rate,
-            engine: self.engine.unwrap_or_else(|| Engine::of(benchmark)),
+            engine,
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&benchmark.name));
         let files = template::files(&known).map_err(RunError::failed)?;
@@ -190,6 +191,19 @@ impl InitArgs {
             ));
         };
         Ok(round)
+    }
+
+    /// Returns the engine of --engine, or else the one that suits the benchmark. Fails if the
+    /// benchmark samples outputs, and the engine cannot.
+    fn engine(&self, benchmark: &Benchmark) -> Result<Engine, RunError> {
+        let engine = self.engine.unwrap_or_else(|| Engine::of(benchmark));
+        if benchmark.sampled && !matches!(engine, Engine::Openai | Engine::Python) {
+            return usage(format!(
+                "--engine {engine}: outputs of {} are sampled; give openai or python",
+                benchmark.name
+            ));
+        }
+        Ok(engine)
     }
 
     fn hosts(&self) -> Result<Vec<(String, u16)>, RunError> {

@@ -11,6 +11,9 @@ use crate::{
     settings::{TableArgs, usage},
 };
 
+/// Lines of the file for a benchmark that samples outputs.
+const SAMPLED: &str = "# Tokens are drawn at random, as the benchmark requires.\nsampled = true\n";
+
 /// Options of `loadgen-node model`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model")]
@@ -45,7 +48,7 @@ impl ModelArgs {
         if path.symlink_metadata().is_ok() {
             return usage(format!("--output {}: it exists already", path.display()));
         }
-        let limits = self.limits()?;
+        let (limits, is_sampled) = self.outputs()?;
         let checkpoint = Checkpoint::read(&self.folder)?;
         let vocabulary = self.vocabulary.map_or_else(|| checkpoint.vocabulary(), Ok)?;
         let eos = self.eos.clone().map_or_else(|| checkpoint.end_tokens(), Ok)?;
@@ -69,12 +72,13 @@ impl ModelArgs {
              max_tokens = {most}\n\
              min_tokens = {least}\n\
              # Ids that end an output and are part of it.\n\
-             eos = {eos:?}\n",
+             eos = {eos:?}\n{sampled}",
             benchmark = self.benchmark,
             name = toml::Value::from(name),
             prompt = limits.prompt,
             most = limits.output_max,
             least = limits.output_min,
+            sampled = if is_sampled { SAMPLED } else { "" },
         );
         output::write(&path, text.as_bytes())?;
         say(format_args!("wrote {}", path.display()))?;
@@ -84,7 +88,8 @@ impl ModelArgs {
         Ok(0)
     }
 
-    fn limits(&self) -> Result<TokenLimits, RunError> {
+    /// Returns the benchmark's limits of prompts and outputs, and true if it samples outputs.
+    fn outputs(&self) -> Result<(TokenLimits, bool), RunError> {
         let table = self.table.read()?;
         let benchmark = table.known(&self.benchmark).map_err(RunError::Usage)?;
         let Some(limits) = benchmark.tokens() else {
@@ -93,7 +98,7 @@ impl ModelArgs {
                 self.benchmark
             ));
         };
-        Ok(limits)
+        Ok((limits, benchmark.sampled))
     }
 
     /// Returns the SHA-256 of the weights, and its origin as a part of a comment.

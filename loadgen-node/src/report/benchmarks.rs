@@ -86,7 +86,7 @@ fn facts(benchmark: &Benchmark) -> Vec<(&'static str, &'static str, String)> {
         ("data set", "dataset", benchmark.dataset.clone()),
         ("sample", "sample", benchmark.sample.clone()),
         ("accuracy run", "dataset_samples", format!("{} samples", benchmark.dataset_samples)),
-        ("QSL size", "qsl_size", format!("at least {} samples", benchmark.qsl_size)),
+        ("QSL size", "qsl_size", qsl_size(benchmark)),
         ("quality", "quality", quality.join(&format!(",\n{:19}", ""))),
         ("scenarios", "scenarios", words(&benchmark.scenarios, |scenario| scenario.word())),
         ("Server latency", latency_source, server_latency),
@@ -99,6 +99,14 @@ fn facts(benchmark: &Benchmark) -> Vec<(&'static str, &'static str, String)> {
             text(accuracy_log, |dtype| format!("{dtype}: {}", benchmark.output)),
         ),
         ("parameters", "parameters", parameters.collect::<Vec<_>>().join(", ")),
+        ("decoding", "sampled", decoding(benchmark)),
+        (
+            "outputs",
+            "performance_output_tokens",
+            text(benchmark.performance_output_tokens, |most| {
+                format!("{most} tokens, also permitted in performance runs")
+            }),
+        ),
         (
             "prompt",
             "bandwidth",
@@ -125,6 +133,19 @@ fn facts(benchmark: &Benchmark) -> Vec<(&'static str, &'static str, String)> {
 
 fn text<T>(fact: Option<T>, shown: impl Fn(T) -> String) -> String {
     fact.map_or_else(String::new, shown)
+}
+
+fn qsl_size(benchmark: &Benchmark) -> String {
+    let size = benchmark.qsl_size;
+    match benchmark.own_performance_set {
+        true => format!("{size} samples of another data set than the accuracy run's"),
+        false => format!("at least {size} samples"),
+    }
+}
+
+fn decoding(benchmark: &Benchmark) -> String {
+    let sampled = "sampled: temperature 1, without top_p and top_k; two answers to a sample differ";
+    if benchmark.sampled { sampled.into() } else { String::new() }
 }
 
 fn rounds(benchmark: &Benchmark) -> String {
@@ -284,7 +305,16 @@ mod tests {
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
-        assert!(of("gpt-oss-120b").contains("TEST07 (990 samples), TEST09 (6396 samples): not"));
+        let text = of("gpt-oss-120b");
+        for want in [
+            "QSL size         6396 samples of another data set than the accuracy run's [policies, 4.1.1]",
+            "decoding         sampled: temperature 1, without top_p and top_k",
+            "outputs          10240 tokens, also permitted in performance runs [published results",
+            "compression      not stated [6.2.4 has no row for it]",
+            "TEST07 (990 samples), TEST09 (6396 samples): not",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
         assert!(of("rgat").contains("classes          2983 [graph/R-GAT/tools/split_seeds.py"));
         assert!(of("dlrm-v2-99").contains("lossless; whole queries in server [6.2.4]"));
         assert!(of("bert-99").contains("edge suite only"));

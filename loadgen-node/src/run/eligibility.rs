@@ -5,17 +5,19 @@ use std::collections::BTreeSet;
 use loadgen_sys::QuerySampleLibrary as _;
 use netdiv_node_common::resources::files;
 use netdiv_rules::{
-    Finding, Outcome,
-    eligibility::{UpcomingRun, before_run, is_required},
+    Division, Finding, Outcome,
+    eligibility::{UpcomingRun, before_run, check_decoding, is_required},
 };
 use tracing::{info, warn};
 
 use crate::{
     RunError,
+    record::Node,
     run::{
         outcome::{conclude, record::RunCounters},
         setup::loadgen_test::LoadGenTest,
     },
+    settings::usage,
     units::count,
 };
 
@@ -26,7 +28,7 @@ use crate::{
 pub(super) fn findings(test: &LoadGenTest, counted: RunCounters) -> Result<Vec<Finding>, RunError> {
     let config = &test.config;
     if !config.division.has_rules() {
-        return Ok(Vec::new());
+        return exploratory(test, &counted).map(|()| Vec::new());
     }
     let has_nodes = counted.evidence.is_some();
     // An unreadable file was refused with the settings.
@@ -74,4 +76,19 @@ pub(super) fn findings(test: &LoadGenTest, counted: RunCounters) -> Result<Vec<F
         }
     }
     Ok(findings)
+}
+
+/// Refuses an exploratory run of a benchmark by nodes that choose tokens in another way. The Open
+/// division permits that.
+fn exploratory(test: &LoadGenTest, counted: &RunCounters) -> Result<(), RunError> {
+    let config = &test.config;
+    let known = config.benchmarks.find(&config.benchmark);
+    let known = known.filter(|_| config.division == Division::Exploratory);
+    let other =
+        |node: &Node| Some(format!("node {}: {}", node.name, check_decoding(known?, node)?));
+    let others: Vec<_> = counted.nodes.iter().filter_map(other).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    usage(format!("{}. For an experiment, give --benchmark a name of your own", others.join("; ")))
 }

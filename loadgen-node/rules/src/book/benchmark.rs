@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_node_common::words::SpeculativeDecoding;
+use netdiv_node_common::words::{PartName, SpeculativeDecoding};
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
@@ -47,6 +47,15 @@ pub struct Benchmark {
     /// True if the performance run has a separate data set of `qsl_size` samples.
     #[serde(default)]
     pub own_performance_set: bool,
+    /// Maximum number of output tokens in performance runs that submitters use, besides the rules'
+    /// `max_new_tokens_performance`.
+    pub performance_output_tokens: Option<u64>,
+    /// True if tokens are drawn at random, so that two answers to a sample differ. Otherwise they
+    /// are the likeliest.
+    #[serde(default)]
+    pub sampled: bool,
+    /// Mean number of output tokens in performance runs, if no quality target states it.
+    pub(super) mean_output_tokens: Option<f64>,
     /// True if a performance run may be shorter than the round's minimum duration.
     #[serde(default)]
     pub no_min_duration: bool,
@@ -141,6 +150,11 @@ impl Benchmark {
         self.checker_name.as_deref().unwrap_or(&self.name)
     }
 
+    /// Name of the family, whose variants have one model and one data set.
+    pub fn family(&self) -> &str {
+        self.bandwidth.first().map_or(&self.name, |of_family| &of_family.name)
+    }
+
     /// Returns the number of samples in the data set of accuracy runs, or of performance runs.
     pub fn set_samples(&self, accuracy: bool) -> u64 {
         if accuracy || !self.own_performance_set { self.dataset_samples } else { self.qsl_size }
@@ -177,10 +191,29 @@ impl Benchmark {
         })
     }
 
-    /// Mean number of output tokens of the reference implementation, if the rules state it.
+    /// Returns the limits of prompts and outputs in performance runs.
+    pub fn performance_tokens(&self) -> Option<TokenLimits> {
+        let limits = self.tokens()?;
+        let output_max = self.output_limits(PartName::Performance).into_iter().max()?;
+        Some(TokenLimits { output_max, ..limits })
+    }
+
+    /// Returns the maximum numbers of output tokens, any of which runs with a part of the data set
+    /// may have. The first is that of the rules.
+    pub(crate) fn output_limits(&self, part: PartName) -> Vec<u64> {
+        let parameter = |name: &str| self.parameters.get(name)?.parse::<u64>().ok();
+        match (part, parameter("max_new_tokens_performance")) {
+            (PartName::Performance | PartName::Test07, Some(most)) => {
+                [most].into_iter().chain(self.performance_output_tokens).collect()
+            }
+            _ => parameter("max_new_tokens").into_iter().collect(),
+        }
+    }
+
+    /// Mean number of output tokens in performance runs, if it is known.
     pub fn mean_output_tokens(&self) -> Option<f64> {
         let of_tokens = self.quality.iter().find(|quality| quality.metric == "TOKENS_PER_SAMPLE");
-        of_tokens.map(|quality| quality.reference)
+        of_tokens.map(|quality| quality.reference).or(self.mean_output_tokens)
     }
 
     /// Lists the quality targets that `values` miss; each value has the name of its metric. Every
@@ -210,6 +243,11 @@ impl Benchmark {
     /// a key of the benchmark, or the name of a metric for that metric's reference value.
     pub fn checker(&self, figure: &str) -> Option<f64> {
         self.differences.iter().find(|difference| difference.figure == figure)?.checker
+    }
+
+    /// Returns the rules' value of a figure, if it differs from the official checker's.
+    pub fn rules(&self, figure: &str) -> Option<f64> {
+        self.differences.iter().find(|difference| difference.figure == figure)?.rules
     }
 }
 

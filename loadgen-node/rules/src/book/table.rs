@@ -135,6 +135,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use netdiv_node_common::words::PartName;
+
     use super::{super::benchmark::Suite, *};
     use crate::tree::Layout;
 
@@ -152,12 +154,10 @@ mod tests {
         assert_eq!(round("v6.0").unwrap().layout, Layout::B);
         assert!(round("v4.1").is_none());
         assert_eq!(table.loadgens.len(), 30);
-        let refused = table.refusal("gpt-oss-120b-interactive").unwrap();
-        assert!(
-            refused.starts_with("gpt-oss-120b-interactive cannot be run: its outputs are sampled")
-        );
-        assert_eq!(table.refusal("gpt-oss"), None);
-        assert_eq!(table.unknown("gpt-oss-120b"), table.refusal("gpt-oss-120b").unwrap());
+        let refused = table.refusal("dlrm-v3").unwrap();
+        assert!(refused.starts_with("dlrm-v3 cannot be run: its queries are issued in the order"));
+        assert_eq!((table.refusal("dlrm"), table.refusal("gpt-oss-120b")), (None, None));
+        assert_eq!(table.unknown("dlrm-v3"), refused);
         assert_eq!(
             table.unknown("llama2-70b"),
             "there is no benchmark llama2-70b (did you mean llama2-70b-99 or llama2-70b-99.9?); \
@@ -194,7 +194,18 @@ mod tests {
         assert_eq!(limits("llama3.1-405b"), Some((20_000, 2, 20_000, 128_256)));
         assert_eq!(limits("llama3.1-8b"), Some((2048, 1, 128, 128_256)));
         assert_eq!(limits("deepseek-r1"), Some((3136, 1, 20_000, 129_280)));
+        assert_eq!(limits("gpt-oss-120b"), Some((15_330, 1, 32_768, 201_088)));
         assert_eq!(limits("stable-diffusion-xl"), None);
+        let oss = Table::builtin().unwrap().find("gpt-oss-120b").unwrap();
+        assert_eq!((oss.set_samples(false), oss.set_samples(true)), (6396, 4395));
+        let of = |part| oss.output_limits(part);
+        assert_eq!(
+            (of(PartName::Performance), of(PartName::Accuracy)),
+            (vec![10_000, 10_240], vec![32_768])
+        );
+        assert_eq!(oss.performance_tokens().unwrap().output_max, 10_240);
+        let llama = Table::builtin().unwrap().find("llama2-70b-99").unwrap();
+        assert_eq!(llama.performance_tokens(), llama.tokens());
     }
 
     #[test]

@@ -223,6 +223,7 @@ fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
             benchmark.vocabulary.is_some() == is_prompt && (!can_run || counts == [is_prompt; 2]),
             "form = \"prompt\" requires token_latencies, vocabulary, max_new_tokens and the longest prompt in bandwidth",
         );
+        require(!benchmark.sampled || is_prompt, "sampled requires form = \"prompt\"");
         // LoadGen's configuration has no dot in the name of any model that netdiv can run.
         require(
             !can_run || !benchmark.loadgen_model.contains('.'),
@@ -235,10 +236,6 @@ fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
             "inputs or input_types are missing",
         );
         require(!is_stated || !benchmark.bandwidth.is_empty(), "bandwidth is missing");
-        require(
-            is_stated || !can_run,
-            "compression must be stated for a benchmark that can be run",
-        );
         require(benchmark.accuracy_dtype.is_some(), "accuracy_dtype is missing");
         require(
             benchmark.compliance.contains(&Test::Test01) == (benchmark.sampling > 0),
@@ -296,7 +293,7 @@ mod tests {
                 "interactive_of = \"x\"",
                 "x, which does not exist",
             ),
-            ("compression = \"lossless\"", "compression = \"unstated\"", "must be stated"),
+            ("classes = 1000", "sampled = true", "sampled requires form = \"prompt\""),
             ("name = \"retinanet\"", "name = \"resnet\"", "resnet is listed twice"),
         ] {
             let problems = with(replace, by);

@@ -7,7 +7,7 @@ use netdiv_node_common::words::{EngineFacts, PrefixCaching, SpeculativeDecoding}
 use crate::{
     book::{AllowedDrafts, Benchmark, Round},
     facts::machines::published_settings,
-    record::Node,
+    record::{Decoding, Node},
 };
 
 /// Names of engines that send prompts to serving engines. Only earlier builds of sut-node had the
@@ -84,6 +84,49 @@ fn check_context(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
              outputs may be truncated: start the engine with a context of {needed} tokens, and run again",
             limits.prompt, limits.output_max
         )
+    })
+}
+
+/// Returns the reason why the outputs of a node do not count for a benchmark: its choice of tokens
+/// is another one. A node that does not announce its choice is not judged.
+pub fn check_decoding(benchmark: &Benchmark, node: &Node) -> Option<String> {
+    let of = &benchmark.name;
+    match (node.decoding, benchmark.sampled) {
+        (Decoding::Greedy, true) => Some(format!(
+            "it takes the likeliest token, but outputs of {of} are sampled: write `sampled = true` in its model's file, and run \
+             again"
+        )),
+        (Decoding::Sampled, false) => Some(format!(
+            "it samples outputs, but those of {of} are not sampled: remove `sampled` from its model's file, and run again"
+        )),
+        _ => None,
+    }
+}
+
+/// Returns the reason why the outputs of a node are not random: it was started with a seed.
+pub(crate) fn check_sampling_seed(node: &Node) -> Option<String> {
+    let seed = node.sampling_seed?;
+    Some(format!(
+        "it samples with the seed {seed}, which is for tests only: start it without --sampling-seed, and run again"
+    ))
+}
+
+/// Returns a difference between a node's record and the settings that it published, in the choice of
+/// tokens or in its seed.
+pub(crate) fn check_published_decoding(node: &Node, machine: &Machine) -> Option<String> {
+    let settings = published_settings(machine);
+    let engine = settings.get("engine")?;
+    let model = engine.get("model")?;
+    model.get("vocabulary")?;
+    let is_sampled = model.get("sampled").and_then(toml::Value::as_bool).unwrap_or(false);
+    let has_seed = engine.get("sampling_seed").is_some();
+    let is_other = match node.decoding {
+        Decoding::Unknown => false,
+        decoding => is_sampled != (decoding == Decoding::Sampled),
+    };
+    (is_other || has_seed != node.sampling_seed.is_some()).then(|| {
+        "its published settings have another decoding or sampling_seed than its record: take the record as the run wrote it"
+            .into()
     })
 }
 

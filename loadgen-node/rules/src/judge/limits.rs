@@ -34,6 +34,10 @@ pub(crate) const COALESCE: &str = "server_coalesce_queries";
 pub(crate) const COALESCED: &str =
     "it is on: LoadGen issues queries that are due together, which no rule forbids";
 
+/// Text of the note about a maximum length of outputs that submitters use, and the rules do not
+/// state.
+pub(crate) const USUAL_LIMIT: &str = "published results have this limit";
+
 /// Minimum share of Server's queries that meet the latency bound.
 pub(crate) const SERVER_PERCENTILE: f64 = 0.99;
 

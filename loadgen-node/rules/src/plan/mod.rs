@@ -18,7 +18,7 @@ pub use self::{
 pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
-    book::{Bandwidth, Table, TokenLimits},
+    book::{Bandwidth, Benchmark, Table, TokenLimits},
     judge::check_suite,
     statistics::{max_overlatency, min_queries, suggested_queries},
 };
@@ -59,7 +59,7 @@ pub struct Plan {
     pub accuracy_samples: u64,
     /// Duration of the accuracy run at that rate, in seconds.
     pub accuracy_seconds: f64,
-    /// Limits of the tokens that a language model reads and writes.
+    /// Limits of the tokens that a language model reads and writes in a performance run.
     pub tokens: Option<TokenLimits>,
     /// Mean number of a language model's output tokens, if it is known.
     pub mean_output_tokens: Option<f64>,
@@ -136,6 +136,11 @@ pub fn plan(
         ));
     }
     let too_large = |sent: &&Bandwidth| sent.ingress_bytes() > MAX_PAYLOAD_BYTES as u64;
+    notes.extend(of_two_sets(benchmark));
+    let source = benchmark.sources.get("mean_output_tokens").filter(|_| output_tokens.is_none());
+    notes.extend(
+        mean.zip(source).map(|(mean, source)| format!("{mean} tokens on average: {source}")),
+    );
     notes.extend(benchmark.bandwidth.iter().filter(too_large).map(|sent| {
         let (bytes, name) = (sent.ingress_bytes(), &sent.name);
         format!("a sample of {name} has {bytes} bytes; at most {MAX_PAYLOAD_BYTES} can be sent")
@@ -150,13 +155,21 @@ pub fn plan(
         loadgen_bytes: prepared,
         accuracy_samples: benchmark.dataset_samples,
         accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
-        tokens: benchmark.tokens(),
+        tokens: benchmark.performance_tokens(),
         mean_output_tokens: mean,
         needs: benchmark.bandwidth.iter().map(|sent| Needs::of(benchmark, sent)).collect(),
         early_stopping,
         runs,
         notes,
     })
+}
+
+/// Returns a remark on a benchmark whose accuracy run has another data set, with longer outputs.
+fn of_two_sets(benchmark: &Benchmark) -> Option<String> {
+    let most = benchmark.tokens().filter(|_| benchmark.own_performance_set)?.output_max;
+    Some(format!(
+        "the accuracy run has another data set, whose outputs are longer, up to {most} tokens: it takes longer than planned here"
+    ))
 }
 
 fn least_overlatency(scenario: Scenario) -> u64 {
@@ -281,6 +294,18 @@ mod tests {
         let text = of("llama3.1-8b", Scenario::Server, 100.0).text();
         assert!(text.contains("with the longest: 12.8 ktokens/s"), "{text}");
         assert!(!of("resnet50", Scenario::Offline, 1.0).text().contains("prompts"));
+        let text = of("gpt-oss-120b", Scenario::Offline, 100.0).text();
+        // 66,000 samples are eleven passes of the data set, 70,356.
+        for want in [
+            "1 with 70356 samples",
+            "accuracy run     4395 samples, 44 s",
+            "at most 15330 tokens",
+            "1 to 10240 tokens; with 1278.2 on average: 128 ktokens/s",
+            "note             1278.2 tokens on average: the middle of TEST09's range",
+            "whose outputs are longer, up to 32768 tokens",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
     }
 
     #[test]
@@ -308,7 +333,7 @@ mod tests {
             plan(table, name, Scenario::Offline, rate, None).unwrap_err()
         };
         assert!(error("gptk", 1.0).starts_with("there is no benchmark gptk (did you mean gptj-99"));
-        assert!(error("gpt-oss-120b", 1.0).contains("its outputs are sampled"));
+        assert!(error("dlrm-v3", 1.0).contains("its queries are issued in the order"));
         assert!(error("rgat", 0.0).contains("it must be from 0.000001 to 100000000"));
         assert!(error("rgat", f64::NAN).contains("it must be from 0.000001 to 100000000"));
     }

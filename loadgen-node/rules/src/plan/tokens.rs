@@ -31,7 +31,7 @@ pub(super) fn rates(
         let (from, to) = (RATES.start(), RATES.end());
         return Err(format!("a rate of {given}: it must be from {from} to {to} per second"));
     }
-    let Some(limits) = benchmark.tokens() else {
+    let Some(limits) = benchmark.performance_tokens() else {
         return match (rate, output_tokens) {
             (Rate::SamplesPerSecond(rate), None) => Ok((rate, None)),
             _ => Err(format!("{name} is not a language model: use --rate, without tokens")),

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod data_set;
+mod outputs;
 mod quality;
 mod same_system;
 
@@ -46,6 +47,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
     same_system::judge(subject, found);
     data_set::judge(subject, found);
+    outputs::judge(subject, found);
     settings::judge_user_conf(subject, |kind| kind == RunKind::Performance, found);
     retraining(subject, found);
 }
@@ -90,7 +92,8 @@ fn token_violations(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     wrong.extend(most.and_then(|bytes| check_prompt_length(benchmark, &record.input, bytes)));
     let tokens = record.nodes.iter().filter_map(|node| node.tokens.as_ref());
     let longest = tokens.map(|tokens| tokens.per_answer.max).max();
-    let most = benchmark.tokens().map(|limits| limits.output_max);
+    let of_part = record.dataset_part.map(|part| part.max_output_tokens.get().into());
+    let most = of_part.or(benchmark.tokens().map(|limits| limits.output_max));
     if let (Some(most), Some(longest)) = (most, longest)
         && longest > bucket_end(most)
     {

@@ -3,7 +3,7 @@
 //! do not.
 
 use crate::{
-    record::{Comparison, Digests, RunResult},
+    record::{Comparison, Digests, Mode, RunResult},
     subject::{Findings, ResultEntry, Subject},
 };
 
@@ -43,7 +43,7 @@ pub(super) fn conclusive_digests<'s>(
         for (place, record) in entry.records() {
             let Some(digests) = &record.digests else { continue };
             has_some = true;
-            match insufficiency(entry, digests) {
+            match insufficiency(entry, record, digests) {
                 Some(text) => found.fail(place, text),
                 None => proven.push((place, record, digests)),
             }
@@ -57,9 +57,10 @@ pub(super) fn conclusive_digests<'s>(
 }
 
 /// Returns the reason why digests do not suffice as proof, such as too few samples.
-fn insufficiency(entry: &ResultEntry, digests: &Digests) -> Option<String> {
+fn insufficiency(entry: &ResultEntry, record: &RunResult, digests: &Digests) -> Option<String> {
     let benchmark = entry.benchmark?;
-    let least = benchmark.dataset_samples.min(MIN_SAMPLES);
+    let all = benchmark.set_samples(record.mode == Mode::Accuracy);
+    let least = all.min(MIN_SAMPLES);
     let Comparison { sent, distinct, .. } = digests.samples;
     if let Some(tally) =
         [&digests.samples, &digests.responses].iter().find(|one| one.distinct > one.sent)
@@ -69,8 +70,7 @@ fn insufficiency(entry: &ResultEntry, digests: &Digests) -> Option<String> {
             tally.distinct, tally.sent
         ));
     }
-    if distinct > benchmark.dataset_samples {
-        let all = benchmark.dataset_samples;
+    if distinct > all {
         return Some(format!(
             "the digests cover {distinct} different samples, and the data set has {all}"
         ));

@@ -63,6 +63,12 @@ fn encoding(
     if !at.is_kept() {
         return;
     }
+    if benchmark.compression == Compression::Unstated {
+        return at.unknown(format!(
+            "section 6.2.4 has no row for {}: ask the working group how its samples may be sent",
+            benchmark.name
+        ));
+    }
     if used.is_empty() {
         return at.or_pass("neither samples nor responses are compressed");
     }

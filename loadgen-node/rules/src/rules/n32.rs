@@ -11,7 +11,7 @@ use crate::{
         min_duration_ms,
     },
     official_log::{DetailLog, test_duration},
-    record::RunResult,
+    record::{DatasetPart, PartName, RunResult},
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, Subject},
 };
 
@@ -134,21 +134,28 @@ fn performance(
 ) {
     let min_duration_ms = min_duration_ms(subject.table, subject.round, benchmark);
     let is_offline = entry.scenario == Some(Scenario::Offline);
+    // N2 permits this part in runs of its test only, whose counts N34 judges.
+    let is_of_test = |part: DatasetPart| part.name == PartName::Test07;
+    let of_test = run.result().filter(|record| record.dataset_part.is_some_and(is_of_test));
+    let loaded = of_test.map_or(benchmark.qsl_size, |record| record.dataset_samples);
     let small = detail.integer("qsl_reported_total_count");
-    let small = small.filter(|total| *total < benchmark.qsl_size);
+    let small = small.filter(|total| *total < loaded);
     let least = [
         ("effective_min_duration_ms", Some(min_duration_ms)),
-        (PERFORMANCE_COUNT, Some(benchmark.qsl_size)),
+        (PERFORMANCE_COUNT, Some(loaded)),
         (SAMPLES_PER_QUERY, is_offline.then_some(benchmark.offline_samples)),
     ];
     for (key, least) in least {
         let Some(least) = least else { continue };
-        let remedy = match (&benchmark.interactive_of, small) {
-            (_, Some(total)) if key == PERFORMANCE_COUNT => {
+        let remedy = match small {
+            Some(total) if key == PERFORMANCE_COUNT => {
                 format!("the data set has only {total} samples; take the benchmark's own")
             }
-            // LoadGen's mlperf.conf has no number for interactive variants.
-            (Some(_), _) if key == SAMPLES_PER_QUERY => {
+            // LoadGen's mlperf.conf has no number for interactive variants, nor for benchmarks with
+            // two data sets.
+            _ if key == SAMPLES_PER_QUERY
+                && (benchmark.interactive_of.is_some() || benchmark.own_performance_set) =>
+            {
                 let model = &benchmark.loadgen_model;
                 format!("set `{model}.Offline.min_query_count = {least}` in user.conf")
             }

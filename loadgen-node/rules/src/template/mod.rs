@@ -169,18 +169,22 @@ fn folded(text: &str) -> String {
 }
 
 /// Returns the form of a benchmark's data set, and the name of its file in the placeholder.
-fn dataset_form(benchmark: &Benchmark) -> (&'static str, &'static str) {
+fn dataset_form(benchmark: &Benchmark) -> (&'static str, String) {
     let is_varied = benchmark.bandwidth.iter().any(|bandwidth| bandwidth.mean);
     match benchmark.form {
+        SampleForm::Prompt if benchmark.own_performance_set => (
+            "a .toml file that lists the part of each mode, from deploy/data/prepare",
+            format!("{}.toml", benchmark.family()),
+        ),
         SampleForm::Prompt => (
             "an .ids file of token ids, from deploy/data/prepare or loadgen-node ids",
-            "prompts.ids",
+            "prompts.ids".into(),
         ),
         // One array has no room for samples of different sizes.
         _ if is_varied => {
-            ("a folder with a file for each sample, or several joined by +", "dataset")
+            ("a folder with a file for each sample, or several joined by +", "dataset".into())
         }
-        _ => ("a .npy file, a folder, or several joined by +", "dataset.npy"),
+        _ => ("a .npy file, a folder, or several joined by +", "dataset.npy".into()),
     }
 }
 
@@ -232,6 +236,8 @@ fn values(template: &TemplateValues<'_>) -> Value {
         input_types => input_types.join(" or "),
         has_labels => template.has_labels(),
         qsl_size => benchmark.qsl_size,
+        has_two_sets => benchmark.own_performance_set,
+        is_sampled => benchmark.sampled,
         allows_compression => benchmark.compression != Compression::None,
         is_of_prompts => benchmark.form == SampleForm::Prompt,
         max_payload => (longest > MAX_PAYLOAD_BYTES).then(|| longest.next_power_of_two()),

@@ -150,8 +150,11 @@ fn what_cannot_be_known_is_a_placeholder() {
         assert!(own.contains(&format!("DATE_{name}\"")) && !own.contains("resnet50_v1"), "{own}");
         let run: toml::Table = toml::from_str(&files[0].1).unwrap();
         assert!(run["dataset"].as_str().is_some_and(is_placeholder));
-        let is_of_ids = run["dataset"].as_str().is_some_and(|path| path.ends_with(".ids"));
-        assert_eq!(is_of_ids, template.benchmark.form == SampleForm::Prompt);
+        let ends =
+            |ending: &str| run["dataset"].as_str().is_some_and(|path| path.ends_with(ending));
+        let Benchmark { form, own_performance_set: has_parts, .. } = template.benchmark;
+        assert_eq!(ends(".ids"), *form == SampleForm::Prompt && !has_parts);
+        assert_eq!(ends("TODO-gpt-oss-120b.toml"), *has_parts);
     });
 }
 

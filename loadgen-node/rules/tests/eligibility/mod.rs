@@ -242,3 +242,89 @@ fn outputs_are_drafted_only_where_the_rules_allow_it() {
     assert!(of(interactive, "v6.1", HEAD, 3).is_empty());
     assert_eq!(of("deepseek-r1", "v6.1", HEAD, 3).len(), 1);
 }
+
+/// The rules have no row for these samples (N25), so that no such run is without a finding.
+#[test]
+fn runs_of_two_data_sets_have_their_own_samples_limits_and_decoding() {
+    let spec = RunSpec {
+        benchmark: "gpt-oss-120b",
+        nodes: vec!["node-a"],
+        dataset_samples: 6396,
+        performance_samples: 6396,
+        token_bounds_ns: [3_000_000_000, 80_000_000],
+        ..RunSpec::llama(Scenario::Server, Mode::Performance).of_round("v6.1")
+    };
+    let part = |name: &str, most: u32| json!({"name": name, "max_output_tokens": most});
+    let of = |changes: &[(&str, Value)]| {
+        let mut run = upcoming(&spec);
+        set(&mut run, "/dataset_part", part("performance", 10_000));
+        changes.iter().for_each(|(pointer, value)| set(&mut run, pointer, value.clone()));
+        let is_it = |one: &Finding| [Rule::N2, Rule::N32].contains(&one.rule);
+        let about = found(&run).into_iter().filter(is_it);
+        about.map(|one| format!("{:?}: {}", one.outcome, one.text)).collect::<Vec<_>>()
+    };
+    let accuracy = [
+        ("/mode", json!("accuracy")),
+        ("/dataset_samples", json!(4395)),
+        ("/dataset_part", part("accuracy", 32_768)),
+    ];
+    let of_test = [
+        ("/dataset_samples", json!(990)),
+        ("/dataset_part", part("TEST07", 10_000)),
+        ("/settings/audit_config", json!("audit.config")),
+    ];
+    for permitted in [
+        &[][..],
+        &accuracy,
+        &of_test,
+        &[("/nodes/0/decoding", json!("sampled"))],
+        &[("/nodes/0/decoding", json!("unknown"))],
+    ] {
+        assert_eq!(of(permitted), [""; 0], "{permitted:?}");
+    }
+    let published = "[engine.model]\nvocabulary = 201088\nmax_tokens = 32768\neos = [200002]\n";
+    for (changes, words) in [
+        (
+            vec![("/dataset_part", part("performance", 10_240))],
+            "Pass: outputs have at most 10240 tokens; the rules state 10000, and published results",
+        ),
+        (
+            vec![("/dataset_part", part("performance", 4096))],
+            "Fail: outputs had a maximum of 4096 tokens, and runs of gpt-oss-120b with the part \
+             performance have 10000 or 10240",
+        ),
+        (
+            vec![("/mode", json!("accuracy")), ("/dataset_samples", json!(4395))],
+            "Fail: the run in mode accuracy used the part performance of the data set, 4395 samples, \
+             and needs accuracy, 4395 samples: omit --dataset-part",
+        ),
+        (of_test[..2].to_vec(), "used the part TEST07 of the data set, 990 samples, and needs"),
+        (vec![("/dataset_part", Value::Null)], "maximum of 10000 or 10240 tokens, which the data"),
+        (
+            vec![("/dataset_part", Value::Null), ("/dataset_samples", json!(7000))],
+            "Fail: the run had 7000 samples, and performance runs have a set of 6396: use that",
+        ),
+        (
+            vec![("/dataset_part", Value::Null), ("/dataset_samples", json!(4395))],
+            "effective_performance_sample_count is 4395, less than the minimum 6396: the data set",
+        ),
+        (
+            vec![("/nodes/0/decoding", json!("greedy"))],
+            "node node-a: it takes the likeliest token, but outputs of gpt-oss-120b are sampled",
+        ),
+        (
+            vec![("/nodes/0/sampling_seed", json!(7))],
+            "node node-a: it samples with the seed 7, which is for tests only: start it without",
+        ),
+        (
+            vec![
+                ("/nodes/0/decoding", json!("sampled")),
+                ("/evidence/nodes/node-a/settings", json!(published)),
+            ],
+            "its published settings have another decoding or sampling_seed than its record",
+        ),
+    ] {
+        let texts = of(&changes);
+        assert!(texts.iter().any(|text| text.contains(words)), "{words}: {texts:#?}");
+    }
+}

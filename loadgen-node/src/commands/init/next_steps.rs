@@ -119,8 +119,8 @@ fn commands(
 fn data_and_model(template: &TemplateValues<'_>) -> Vec<String> {
     let benchmark = template.benchmark;
     // The data set has the name of the family of benchmarks.
-    let family = benchmark.bandwidth.first().map_or(&benchmark.name, |of_family| &of_family.name);
-    let needs_tokenizer = ["gptj", "stable-diffusion-xl"].contains(&family.as_str());
+    let family = benchmark.family();
+    let needs_tokenizer = ["gptj", "stable-diffusion-xl"].contains(&family);
     let tokenizer = if needs_tokenizer { " --tokenizer TOKENIZER" } else { "" };
     let name = &benchmark.name;
     vec![

@@ -1,9 +1,12 @@
 //! The verdict on a run.
 
+use std::collections::HashSet;
+
 use loadgen_sys::{Mode, StartTestError};
+use netdiv_rules::book::Benchmark;
 
 use crate::{
-    official_log::{self, DetailLog, LogError},
+    official_log::{self, DetailLog, LogError, LoggedResponse},
     output,
     record::{Accuracy, Digests, Verdict},
     run::{
@@ -65,7 +68,11 @@ impl RunJudgement {
             self.verdict = Verdict::Valid;
             match log.text("result_validity") {
                 Some("VALID") => {}
-                Some(_) => self.fault(invalid_reason(log)),
+                Some(_) => {
+                    self.fault(invalid_reason(log));
+                    let known = test.config.benchmarks.find(&test.config.benchmark);
+                    self.reasons.extend(known.and_then(|known| bound_of_the_rules(known, log)));
+                }
                 None => self.fault("LoadGen's log has no result".into()),
             }
         }
@@ -89,6 +96,14 @@ impl RunJudgement {
         let LoadGenTest { config, library, labels, .. } = test;
         let path = config.output.join(output::ACCURACY);
         let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
+        // MultiStream issues some samples twice, and two sampled responses differ.
+        let known = config.benchmarks.find(&config.benchmark);
+        let is_sampled = known.is_some_and(|known| known.sampled);
+        let mut seen = HashSet::new();
+        let responses = responses.filter(|response| {
+            let is_first = |response: &LoggedResponse| seen.insert(response.qsl_idx);
+            !is_sampled || response.as_ref().map_or(true, is_first)
+        });
         let samples = library.total_samples();
         match (labels, accuracy::script(&config.benchmark)) {
             (Some(labels), _) => {
@@ -184,11 +199,25 @@ fn invalid_reason(log: &DetailLog) -> String {
     format!("LoadGen calls the result INVALID: {}", reasons.join(" "))
 }
 
+/// Returns a remark if the times per token of an invalid result exceed LoadGen's bound, and not that
+/// of the rules.
+fn bound_of_the_rules(benchmark: &Benchmark, log: &DetailLog) -> Option<String> {
+    let (bound, of_rules) = (benchmark.tpot_ms?, benchmark.rules("tpot_ms")?);
+    let took = log.number("result_time_per_output_token_99.00_percentile_ns")? / 1e6;
+    (bound..of_rules).contains(&took).then(|| {
+        format!(
+            "the time per further token was {took:.3} ms (99th percentile): LoadGen's bound is {bound} ms, the rules' is {of_rules} ms"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use netdiv_rules::book::Table;
+
     use super::*;
 
-    fn reason(entries: &[(&str, &str)]) -> String {
+    fn log(entries: &[(&str, &str)]) -> DetailLog {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mlperf_log_detail.txt");
         let line = |(key, value): &(&str, &str)| {
@@ -197,7 +226,25 @@ mod tests {
             )
         };
         std::fs::write(&path, entries.iter().map(line).collect::<String>()).unwrap();
-        invalid_reason(&DetailLog::read(&path).unwrap())
+        DetailLog::read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_time_per_token_between_two_bounds_names_both() {
+        let of = |name: &str, ns: &str| {
+            let log = log(&[("result_time_per_output_token_99.00_percentile_ns", ns)]);
+            bound_of_the_rules(Table::builtin().unwrap().find(name).unwrap(), &log)
+        };
+        let said = of("gpt-oss-120b-interactive", "17250000").unwrap();
+        let want = "17.250 ms (99th percentile): LoadGen's bound is 15 ms, the rules' is 20 ms";
+        assert!(said.ends_with(want), "{said}");
+        for (name, ns) in [
+            ("gpt-oss-120b-interactive", "14000000"),
+            ("gpt-oss-120b-interactive", "21000000"),
+            ("gpt-oss-120b", "90000000"),
+        ] {
+            assert_eq!(of(name, ns), None);
+        }
     }
 
     #[test]
@@ -223,7 +270,7 @@ mod tests {
                 "too few queries were processed",
             ),
         ] {
-            let reason = reason(&entries);
+            let reason = invalid_reason(&log(&entries));
             let text = reason.strip_prefix("LoadGen calls the result INVALID: ").unwrap();
             assert!(text.starts_with(want) && !text.contains("successful"), "{reason}");
         }

@@ -7,8 +7,8 @@ use crate::{
     book::Benchmark,
     judge::samples::{check_manifests, check_sample_count},
     official_log::DetailLog,
-    record::RunResult,
-    subject::{Findings, PlaceJudgement, ResultEntry, Subject, missing_key},
+    record::{DatasetPart, Mode, PartName, RunResult},
+    subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, missing_key},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -21,6 +21,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             found.at(&run.record_place).fail_each(entry.benchmark.and_then(|benchmark| {
                 check_manifests(benchmark, &record.prepared, run.is_accuracy())
             }));
+            found
+                .at(&run.record_place)
+                .fail_each(entry.benchmark.and_then(|of| set_of_other_runs(of, run, record)));
             found.at(&run.record_place).fail_each(
                 differences(record, run.detail())
                     .map(|text| format!("{text}: take the record as the run wrote it")),
@@ -111,6 +114,28 @@ fn prepared_differently(entry: &ResultEntry) -> Option<String> {
         "the data sets of {first} and {other} have different manifests, or one has no manifest: make both runs with the same \
          data set"
     ))
+}
+
+/// Returns a finding if a run used the part of a data set that is for runs in another mode, or more
+/// samples than the benchmark's set of performance runs has.
+fn set_of_other_runs(benchmark: &Benchmark, run: &RunFiles, record: &RunResult) -> Option<String> {
+    let (mode, count) = (record.mode, record.dataset_samples);
+    let Some(DatasetPart { name: part, .. }) = record.dataset_part else {
+        let own = benchmark.set_samples(false);
+        let is_more = benchmark.own_performance_set && mode == Mode::Performance && count > own;
+        return is_more.then(|| {
+            format!("the run had {count} samples, and performance runs have a set of {own}: use that, and run again")
+        });
+    };
+    let wanted = mode.part()?;
+    let is_test = run.is_test() || record.settings.contains_key("audit_config");
+    (part != wanted && !(is_test && part == PartName::Test07)).then(|| {
+        let own = benchmark.set_samples(wanted == PartName::Accuracy);
+        format!(
+            "the run in mode {mode} used the part {part} of the data set, {count} samples, and needs {wanted}, {own} samples: omit \
+             --dataset-part, and run again"
+        )
+    })
 }
 
 fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: PlaceJudgement) {
