@@ -53,7 +53,7 @@ pub const fn element_bytes(data_type: DataType) -> usize {
     match data_type {
         DataType::Unspecified => 0,
         DataType::Uint8 | DataType::Int8 => 1,
-        DataType::Float16 => 2,
+        DataType::Int16 | DataType::Float16 => 2,
         DataType::Int32 | DataType::Float32 => 4,
         DataType::Int64 => 8,
     }
@@ -65,6 +65,7 @@ pub const fn type_name(data_type: DataType) -> &'static str {
         DataType::Unspecified => "unspecified",
         DataType::Uint8 => "uint8",
         DataType::Int8 => "int8",
+        DataType::Int16 => "int16",
         DataType::Int32 => "int32",
         DataType::Int64 => "int64",
         DataType::Float16 => "float16",

@@ -148,6 +148,21 @@ mod tests {
     }
 
     #[test]
+    fn waveforms_of_different_lengths_have_a_variable_length() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, count) in [("a.npy", 3), ("b.npy", 5)] {
+            let file = crate::npy_file::npy("<i2", &format!("({count},)"), 0..2 * count);
+            std::fs::write(folder.path().join(name), file).unwrap();
+        }
+        let data = Folder::open(folder.path()).unwrap();
+        let layout = data.layout().unwrap();
+        assert_eq!(netdiv_contract::layout::describe(&layout), "int16[?]");
+        assert_eq!((data.sample_bytes(0), data.sample_bytes(1)), (6, 10));
+        let payload = data.read(1).unwrap().into_payload(&layout);
+        assert_eq!(netdiv_contract::layout::read(&layout, &payload).unwrap()[0].shape, [5]);
+    }
+
+    #[test]
     fn a_file_of_another_length_or_kind_than_before_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jpg");

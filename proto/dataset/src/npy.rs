@@ -38,8 +38,8 @@ impl ArrayHeader {
         }
         let data_type = data_type(&descr).ok_or_else(|| {
             bad(format!(
-                "elements of type '{descr}' are not supported; use uint8, int8, int32, int64, float16 or \
-                 float32, little-endian"
+                "elements of type '{descr}' are not supported; use uint8, int8, int16, int32, int64, float16 \
+                 or float32, little-endian"
             ))
         })?;
         let want = shape
@@ -60,6 +60,7 @@ fn data_type(descr: &str) -> Option<DataType> {
     Some(match descr {
         "|u1" => DataType::Uint8,
         "|i1" => DataType::Int8,
+        "<i2" => DataType::Int16,
         "<i4" => DataType::Int32,
         "<i8" => DataType::Int64,
         "<f2" => DataType::Float16,

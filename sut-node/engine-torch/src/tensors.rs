@@ -42,6 +42,7 @@ fn kind(data_type: u32) -> Result<Kind, Failure> {
         4 => Ok(Kind::Int64),
         5 => Ok(Kind::Half),
         6 => Ok(Kind::Float),
+        7 => Ok(Kind::Int16),
         other => Err(Failure::refused(format!("the data type {other} is unknown"))),
     }
 }

@@ -54,7 +54,8 @@ typedef enum netdiv_data_type {
     NETDIV_INT32 = 3,
     NETDIV_INT64 = 4,
     NETDIV_FLOAT16 = 5,
-    NETDIV_FLOAT32 = 6
+    NETDIV_FLOAT32 = 6,
+    NETDIV_INT16 = 7
 } netdiv_data_type;
 
 /* Room for an error text. */

@@ -5,7 +5,7 @@ use std::fmt;
 use netdiv_contract::layout::{DataType, element_bytes, type_name};
 use serde::{Deserialize, Serialize};
 
-/// Type of a tensor's elements: uint8, int8, int32, int64, float16 or float32.
+/// Type of a tensor's elements: uint8, int8, int16, int32, int64, float16 or float32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ElementType(DataType);
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn every_type_but_the_unspecified_one_has_a_word_and_a_size() {
         let words: Vec<_> = ElementType::all().map(ElementType::word).collect();
-        assert_eq!(words, ["uint8", "int8", "int32", "int64", "float16", "float32"]);
-        assert_eq!(ElementType::all().map(ElementType::bytes).sum::<u64>(), 1 + 1 + 4 + 8 + 2 + 4);
+        assert_eq!(words, ["uint8", "int8", "int32", "int64", "float16", "float32", "int16"]);
+        assert_eq!(ElementType::all().map(ElementType::bytes).sum::<u64>(), 1 + 1 + 4 + 8 + 2 + 4 + 2);
         for one in ElementType::all() {
             assert_eq!(ElementType::try_from(one.to_string()), Ok(one));
             assert!(one.is_in(&format!("image {one}[3, 224]")) && !one.is_in("bytes"));

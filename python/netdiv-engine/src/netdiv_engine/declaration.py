@@ -17,7 +17,7 @@ from .errors import EngineError
 from .protocol import MAX_MESSAGE
 
 #: Element types of samples and responses.
-DATA_TYPES = ("uint8", "int8", "int32", "int64", "float16", "float32")
+DATA_TYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32")
 
 #: Maximum number of dimensions of a tensor, without the batch.
 MAX_RANK = 8

@@ -129,6 +129,7 @@ pub(super) fn name_of(data_type: DataType) -> &'static str {
         DataType::Unspecified => "",
         DataType::Uint8 => "UINT8",
         DataType::Int8 => "INT8",
+        DataType::Int16 => "INT16",
         DataType::Int32 => "INT32",
         DataType::Int64 => "INT64",
         DataType::Float16 => "FP16",
