@@ -21,6 +21,55 @@ class Pairs:
         raise NotImplementedError
 
 
+class Speech:
+    inputs = [Tensor("waveform", "int16", ("samples",))]
+    outputs = [Tensor("characters", "int8", ("length",))]
+    max_lengths = {"samples": 8, "length": 4}
+    counts_tokens = True
+    max_batch = 2
+
+    def infer(self, batch):
+        raise NotImplementedError
+
+
+class CountsTest(unittest.TestCase):
+    def setUp(self):
+        declaration = declare(Speech, __file__, 1)
+        self.slots = Slots(mmap.mmap(-1, Slots.size(declaration)), declaration)
+
+    def test_numbers_of_tokens_follow_the_lengths(self):
+        texts = [np.array(text, np.int8) for text in ([1, 2, 3], [])]
+        for counts in ([5, 2], np.array([5, 2]), (5, np.int32(2))):
+            self.assertEqual(self.slots.put(0, 2, (texts, counts)), [3, 0, 5, 2])
+        self.assertEqual(self.slots.put(0, 1, ({"characters": texts[1:]}, [1])), [0, 1])
+
+    def test_wrong_numbers_of_tokens_are_refused(self):
+        texts = [np.zeros(1, np.int8)] * 2
+        for returned, words in [
+            (texts, "infer returned no counts: with counts_tokens, write `return outputs, counts`"),
+            ((texts, [2, 2], []), "infer returned no counts"),
+            ((texts, [2]), "the counts [2]; expected a whole number for each of 2 samples"),
+            ((texts, [2.0, 2.0]), "the counts [2.0, 2.0]; expected a whole number"),
+            ((texts, [2, 0]), "infer counted 0 tokens for sample 1 of the batch; expected 1 to 1048576"),
+            ((texts, [-1, 2]), "infer counted -1 tokens for sample 0"),
+            ((texts[:1], [2, 2]), "1 output for 2 samples"),
+        ]:
+            with self.assertRaises(EngineError) as refused:
+                self.slots.put(0, 2, returned)
+            self.assertIn(words, str(refused.exception))
+
+    def test_the_declaration_says_so(self):
+        self.assertTrue(declare(Speech, __file__, 1).attributes()["counts_tokens"])
+        self.assertFalse(declare(Pairs, __file__, 1).counts_tokens)
+        for change, words in [
+            ({"counts_tokens": 1}, "counts_tokens = 1: write True or False"),
+            ({"max_batch": 4096, "outputs": [Tensor("x", "int8", ("length",) * 4)]}, "outputs has 5 named lengths and counts; with"),
+        ]:
+            with self.assertRaises(EngineError) as refused:
+                declare(type("Wrong", (Speech,), change), __file__, 1)
+            self.assertIn(words, str(refused.exception))
+
+
 class SlotsTest(unittest.TestCase):
     def setUp(self):
         self.declaration = declare(Pairs, __file__, 1)

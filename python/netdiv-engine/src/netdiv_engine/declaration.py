@@ -71,6 +71,7 @@ class Declaration:
     inputs: "list[Tensor]" = field(default_factory=list)
     outputs: "list[Tensor]" = field(default_factory=list)
     max_lengths: "dict[str, int]" = field(default_factory=dict)
+    counts_tokens: bool = False
     vocabulary: int = 0
     max_input_tokens: int = 0
     max_tokens: int = 0
@@ -119,6 +120,12 @@ class _Reader:
             raise self.fault(f"{name} is missing: write {name} = N")
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise self.fault(f"{name} = {value!r}: write a whole number from {least} to {most}")
+        return value
+
+    def truth(self, name: str) -> Optional[bool]:
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise self.fault(f"{name} = {value!r}: write True or False")
         return value
 
     def tensors(self, name: str, lengths: "dict[str, int]") -> "list[Tensor]":
@@ -208,10 +215,12 @@ def _declare(reader: _Reader, engine: type, path: str) -> Declaration:
         raise reader.fault(f"{len(names)} inputs; at most {MAX_INPUTS} are possible")
     if len(known.outputs) != 1:
         raise reader.fault(f"outputs has {len(known.outputs)} tensors: a response is one tensor")
-    for name, tensors in (("inputs", known.inputs), ("outputs", known.outputs)):
-        named = sum(isinstance(length, str) for tensor in tensors for length in tensor.shape)
+    known.counts_tokens = bool(reader.truth("counts_tokens"))
+    for name, tensors, counts in (("inputs", known.inputs, False), ("outputs", known.outputs, known.counts_tokens)):
+        named = counts + sum(isinstance(length, str) for tensor in tensors for length in tensor.shape)
         if named * known.max_batch > MAX_LENGTHS:
-            raise reader.fault(f"{name} has {named} named lengths; with max_batch = {known.max_batch} at most {MAX_LENGTHS // known.max_batch} fit")
+            kinds = "named lengths and counts" if counts else "named lengths"
+            raise reader.fault(f"{name} has {named} {kinds}; with max_batch = {known.max_batch} at most {MAX_LENGTHS // known.max_batch} fit")
     return known
 
 
@@ -225,13 +234,8 @@ def _declare_tokens(reader: _Reader, known: Declaration) -> Declaration:
     for one in known.eos:
         if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < known.vocabulary:
             raise reader.fault(f"eos has {one!r}; ids go from 0 to {known.vocabulary - 1}")
-    caching = reader.get("prefix_caching")
-    if caching is not None and not isinstance(caching, bool):
-        raise reader.fault(f"prefix_caching = {caching!r}: write True or False")
-    known.prefix_caching = caching
-    known.sampled = reader.get("sampled", False)
-    if not isinstance(known.sampled, bool):
-        raise reader.fault(f"sampled = {known.sampled!r}: write True or False")
+    known.prefix_caching = reader.truth("prefix_caching")
+    known.sampled = reader.truth("sampled") or False
     return known
 
 

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from .declaration import Declaration, Tensor
+from .declaration import MAX_TOKENS, Declaration, Tensor
 from .errors import EngineError, counted
 
 #: Regions begin at multiples of this.
@@ -18,8 +18,9 @@ ALIGNMENT = 64
 class Region:
     """Room for the rows of a tensor, one for each sample of a batch."""
 
-    def __init__(self, tensor: Tensor, declaration: Declaration) -> None:
-        self.tensor = tensor
+    def __init__(self, tensor: Tensor, declaration: Declaration, least: int = 1) -> None:
+        """`least` is the minimum of named lengths."""
+        self.tensor, self.least = tensor, least
         self.dtype = np.dtype(tensor.dtype)
         self.free = [place for place, length in enumerate(tensor.shape) if isinstance(length, str)]
         longest = [declaration.max_lengths[one] if isinstance(one, str) else one for one in tensor.shape]
@@ -48,7 +49,7 @@ class Region:
         if dtype != self.dtype:
             raise EngineError(f"{what} has the dtype {dtype.name}; {tensor.name} is declared as {tensor.dtype}")
         fits = len(shape) == len(self.longest) and all(
-            0 < length <= most if place in self.free else length == most
+            self.least <= length <= most if place in self.free else length == most
             for place, (length, most) in enumerate(zip(shape, self.longest))
         )
         if not fits:
@@ -100,7 +101,9 @@ class Slots:
         # NumPy keeps the memory open as long as an array uses it.
         self.memory = memory
         self.inputs = [Region(tensor, declaration) for tensor in declaration.inputs]
-        self.output = Region(declaration.outputs[0], declaration)
+        self.counts_tokens = declaration.counts_tokens
+        # Some tokens have no text.
+        self.output = Region(declaration.outputs[0], declaration, 0 if self.counts_tokens else 1)
         self.slot_bytes = self.size(declaration)
 
     @staticmethod
@@ -128,8 +131,12 @@ class Slots:
         return lengths
 
     def put(self, slot: int, samples: int, returned: Any) -> "list[int]":
-        """Writes what `infer` returned. Returns the lengths of named dimensions, sample by sample. Raises EngineError."""
+        """Writes what `infer` returned. Returns the lengths of named dimensions, sample by sample, and then the numbers of tokens
+        if the engine counts them. Raises EngineError."""
         region = self.output
+        counts: "list[int]" = []
+        if self.counts_tokens:
+            returned, counts = _counted(returned, samples)
         rows = self._rows(returned, samples)
         at = slot * self.slot_bytes + sum(one.size for one in self.inputs)
         if isinstance(rows, np.ndarray):
@@ -138,7 +145,7 @@ class Slots:
             rows = [np.asarray(row) for row in rows]
             for number, row in enumerate(rows):
                 region.check(row.dtype, row.shape, f"the output for sample {number} of the batch")
-        return region.write(self.memory, at, rows)
+        return region.write(self.memory, at, rows) + counts
 
     def _rows(self, returned: Any, samples: int) -> Any:
         if isinstance(returned, dict):
@@ -153,3 +160,16 @@ class Slots:
         if len(returned) != samples:
             raise EngineError(f"infer returned {counted(len(returned), 'output')} for {counted(samples, 'sample')}")
         return returned
+
+
+def _counted(returned: Any, samples: int) -> "tuple[Any, list[int]]":
+    """Returns the outputs and the numbers of tokens that `infer` returned. Raises EngineError."""
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise EngineError("infer returned no counts: with counts_tokens, write `return outputs, counts`")
+    outputs, counts = returned[0], np.asarray(returned[1])
+    if counts.shape != (samples,) or counts.dtype.kind not in "iu":
+        raise EngineError(f"infer returned the counts {returned[1]!r:.100}; expected a whole number for each of {counted(samples, 'sample')}")
+    for number, count in enumerate(counts.tolist()):
+        if not 0 < count <= MAX_TOKENS:
+            raise EngineError(f"infer counted {counted(count, 'token')} for sample {number} of the batch; expected 1 to {MAX_TOKENS}")
+    return outputs, counts.tolist()

@@ -17,7 +17,7 @@ PROMPT_TOKENS, TRIAL_TOKENS = 8, 64
 
 
 def run_batch(engine: Engine, slots: Slots, slot: int, samples: int, lengths: "list[int]") -> "list[int]":
-    """Runs the batch in a slot. Returns the lengths of the outputs' named dimensions. Raises EngineError."""
+    """Runs the batch in a slot. Returns what `Slots.put` does. Raises EngineError."""
     infer = engine.instance.infer
     try:
         # No variable keeps the arrays of a batch, which must not outlive it.

@@ -87,11 +87,11 @@ def _serve_batches(engine: Any, channel: Channel, file: int, max_batch: int, rea
             raise ValueError(f"message {kind} in place of a batch")
         samples, *lengths = memoryview(body).cast("I").tolist()
         try:
-            lengths = run_batch(engine, slots, slot, samples, lengths)
+            words = run_batch(engine, slots, slot, samples, lengths)
         except EngineError as error:
             channel.send(FAILED, slot, number, short(error))
             continue
-        body = b"".join(length.to_bytes(4, sys.byteorder) for length in lengths)
+        body = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
         channel.send(DONE, slot, number, body)
 
 
