@@ -34,6 +34,9 @@ pub fn description_fault(description: &DescribeResponse) -> Option<String> {
             "its max_output_tokens is {output}, and its max_in_flight_tokens {room}"
         ));
     }
+    if d.tokens && d.token_counts {
+        return Some("it sends token ids (tokens), and announces token_counts, too".into());
+    }
     let ids = if d.vocabulary > 0 { d.vocabulary } else { MAX_IDS };
     if let Some(end) = d.end_tokens.iter().find(|end| **end >= ids) {
         return Some(format!("its end_tokens have {end}, and its ids go from 0 to {}", ids - 1));
@@ -84,7 +87,7 @@ mod tests {
             ..DescribeResponse::default()
         };
         assert_eq!(description_fault(&good), None);
-        let cases: [(Change, &str); 14] = [
+        let cases: [(Change, &str); 15] = [
             (|d| d.max_batch = 0, "its max_batch is 0; expected 1 to 65536"),
             (|d| d.max_batch = u32::MAX, "its max_batch is 4294967295; expected 1 to 65536"),
             (|d| d.max_payload_bytes = 0, "its max_payload_bytes is 0; expected 1 to 268435456"),
@@ -98,6 +101,7 @@ mod tests {
                 |d| (d.vocabulary, d.end_tokens) = (9, vec![9]),
                 "its end_tokens have 9, and its ids go from 0 to 8",
             ),
+            (|d| (d.tokens, d.token_counts) = (true, true), "and announces token_counts, too"),
             (|d| d.max_in_flight_tokens = 9, "its max_output_tokens is 0, and its max_in_flight_"),
             (|d| d.engine = String::new(), "its engine has no name"),
             (|d| d.model_name = " ".into(), "its model has no name"),

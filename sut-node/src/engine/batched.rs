@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::encoding::Encoding;
+use netdiv_contract::{encoding::Encoding, v1::InferResponse};
 use netdiv_node_common::words::count;
 use tracing::error;
 
@@ -186,9 +186,12 @@ fn answer(
     let mut replies = BatchReply::new(batch.len());
     match outcome {
         Ok(answered) => {
-            for (sample, answer) in batch.into_iter().zip(answered.answers) {
+            let counts = answered.token_counts.into_iter().chain(std::iter::repeat(0));
+            for ((sample, answer), token_count) in
+                batch.into_iter().zip(answered.answers).zip(counts)
+            {
                 let reply = reply(&sample, answer, times, encoding);
-                replies.add(sample, reply);
+                replies.add(sample, InferResponse { token_count, ..reply });
             }
         }
         Err(why) => {

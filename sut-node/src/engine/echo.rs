@@ -103,7 +103,7 @@ impl BatchRunner for Echo {
             thread::sleep(pause);
         }
         let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
-        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, token_counts: Vec::new(), prepare: Duration::ZERO })
     }
 }
 

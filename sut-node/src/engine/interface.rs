@@ -132,6 +132,8 @@ impl EngineKind {
 pub(crate) struct BatchAnswers {
     /// Response to each sample or its error, in the order of the batch.
     pub answers: Vec<Result<Bytes, EngineError>>,
+    /// Number of the model's tokens of each response; empty if the engine does not count them.
+    pub token_counts: Vec<u32>,
     /// Time spent on preparing the input.
     pub prepare: Duration,
 }

@@ -65,6 +65,6 @@ impl NoModel {
 impl BatchRunner for NoModel {
     fn infer(&mut self, batch: &[Payload]) -> Result<BatchAnswers, EngineError> {
         let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
-        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, token_counts: Vec::new(), prepare: Duration::ZERO })
     }
 }

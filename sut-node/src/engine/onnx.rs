@@ -222,7 +222,7 @@ impl BatchRunner for Onnx {
                 }
             }
         }
-        Ok(BatchAnswers { answers, prepare })
+        Ok(BatchAnswers { answers, token_counts: Vec::new(), prepare })
     }
 
     /// Runs three batches of two samples of zeros, if the model has one input of a fixed shape. The

@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn batch_answers(answers: Vec<Result<Bytes, EngineError>>) -> BatchAnswers {
-        BatchAnswers { answers, prepare: Duration::ZERO }
+        BatchAnswers { answers, token_counts: Vec::new(), prepare: Duration::ZERO }
     }
 
     /// A node with one engine and a stream to it.

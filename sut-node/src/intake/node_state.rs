@@ -243,5 +243,6 @@ fn describe(
         servers: Vec::new(),
         decoding: model.decoding as i32,
         sampling_seed: model.sampling_seed.map(|seed| seed.0),
+        token_counts: model.token_counts,
     }
 }

@@ -37,6 +37,8 @@ pub struct Model {
     pub encodings: Vec<Encoding>,
     /// Limits of prompts and outputs, in tokens; `None` if outputs are not tokens.
     pub tokens: Option<TokenLimits>,
+    /// True if outputs are not tokens, and each has the number of the model's tokens beside it.
+    pub token_counts: bool,
     /// Token ids that end an output; empty if the engine does not know them.
     pub(crate) end_tokens: Vec<u32>,
     /// Choice of the tokens of an output.
@@ -82,6 +84,7 @@ impl Model {
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
+            token_counts: false,
             end_tokens: Vec::new(),
             decoding: Decoding::Unknown,
             sampling_seed: None,
@@ -125,10 +128,10 @@ impl Model {
     }
 
     /// True if every response has a payload. An engine without a model returns the requested
-    /// length, which may be 0.
+    /// length, which may be 0, and tokens may have no text.
     pub(crate) fn is_never_empty(&self) -> bool {
         let may_be_empty = self.workload.as_ref().is_some_and(|workload| workload.may_be_empty());
-        (!self.sha256.is_empty() || self.tokens.is_some()) && !may_be_empty
+        (!self.sha256.is_empty() || self.tokens.is_some()) && !may_be_empty && !self.token_counts
     }
 
     /// Returns the memory in bytes that a sample of `decoded` bytes needs until it is answered, in

@@ -27,6 +27,7 @@ struct Declared {
     inputs: Vec<TensorEntry>,
     outputs: Vec<TensorEntry>,
     max_lengths: BTreeMap<String, usize>,
+    counts_tokens: bool,
     prefix_caching: Option<bool>,
 }
 
@@ -69,6 +70,9 @@ pub(crate) struct DeclaredTensors {
     pub(crate) output: Shape,
     /// Maximum lengths of the named dimensions, by their numbers in the shapes.
     pub(crate) max_lengths: Vec<usize>,
+    /// True if the engine returns the number of the model's tokens beside each output.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) counts_tokens: bool,
 }
 
 impl Declaration {
@@ -91,7 +95,7 @@ impl Declaration {
         let (name, data_type, dimensions) = (String::new(), DataType::Uint8, Vec::new());
         let output = Shape { name: name.clone(), data_type, dimensions };
         let (inputs, max_lengths) = (Vec::new(), Vec::new());
-        let tensors = DeclaredTensors { name, inputs, output, max_lengths };
+        let tensors = DeclaredTensors { name, inputs, output, max_lengths, counts_tokens: false };
         let model = DeclaredModel::Tensors(Arc::new(tensors));
         Self { model, max_batch: MAX_BATCH, framework: String::new() }
     }
@@ -138,7 +142,8 @@ impl Declared {
                 length.ok_or_else(|| format!("max_lengths has no {name:?}"))
             };
             let max_lengths = names.iter().map(longest).collect::<Result<_, _>>()?;
-            let tensors = DeclaredTensors { name: self.served.name, inputs, output, max_lengths };
+            let (name, counts_tokens) = (self.served.name, self.counts_tokens);
+            let tensors = DeclaredTensors { name, inputs, output, max_lengths, counts_tokens };
             tensors
                 .slot_bytes(self.max_batch)
                 .ok_or("its tensors are too long for this machine")?;

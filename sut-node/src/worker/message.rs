@@ -41,7 +41,8 @@ pub(crate) enum FromWorker {
     Ready = 12,
     /// The engine cannot be loaded, or fails when it is tried: JSON.
     Fault = 13,
-    /// The outputs of a slot's batch are in the memory.
+    /// The outputs of a slot's batch are in the memory; the body is the lengths of their named
+    /// dimensions, and the numbers of tokens if the engine counts them.
     Done = 14,
     /// The batch or the output of a slot has failed; the body is the reason.
     Failed = 15,

@@ -59,6 +59,6 @@ impl Engine for Unreliable {
             }
             _ => {}
         }
-        Ok(BatchAnswers { answers, prepare: Duration::ZERO })
+        Ok(BatchAnswers { answers, token_counts: Vec::new(), prepare: Duration::ZERO })
     }
 }

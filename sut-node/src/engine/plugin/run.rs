@@ -390,7 +390,7 @@ impl Engine for PluginEngine {
         let answers = self.answers(running, &mut tries);
         match self.instance.loss_reason() {
             Some(why) => Err(PluginError::DeviceLost(why.into()).into()),
-            None => Ok(BatchAnswers { answers, prepare }),
+            None => Ok(BatchAnswers { answers, token_counts: Vec::new(), prepare }),
         }
     }
 

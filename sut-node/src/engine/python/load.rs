@@ -247,6 +247,7 @@ fn model(declaration: &Declaration) -> Model {
             name: model.name.clone(),
             input: model.layout(),
             answer_bytes: model.row_bytes(&model.output).unwrap_or(0),
+            token_counts: model.counts_tokens,
             ..Model::any_bytes("python")
         },
         DeclaredModel::Tokens { served, prefix_caching } => Model {

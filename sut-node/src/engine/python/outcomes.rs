@@ -19,8 +19,9 @@ pub(super) const SLOTS: usize = 2;
 /// Outcome of a batch, with the batch's number.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The outputs are in the memory; the lengths are those of named dimensions.
-    Done { number: u64, lengths: Vec<u32> },
+    /// The outputs are in the memory; the words are the lengths of named dimensions, and then the
+    /// numbers of tokens if the engine counts them.
+    Done { number: u64, words: Vec<u32> },
     /// The engine has failed, for this reason.
     Failed { number: u64, why: String },
 }
@@ -110,7 +111,7 @@ fn outcome(message: &[u8]) -> Option<Outcome> {
     let message = Message::decode(message)?;
     let number = message.number;
     match message.kind {
-        FromWorker::Done => Some(Outcome::Done { number, lengths: words(message.body).collect() }),
+        FromWorker::Done => Some(Outcome::Done { number, words: words(message.body).collect() }),
         FromWorker::Failed => Some(Outcome::Failed { number, why: message.text() }),
         _ => None,
     }

@@ -115,19 +115,23 @@ impl PythonTensors {
         Some(EngineError::BadSample(why))
     }
 
-    /// Reads the outputs of a batch of `samples` samples from its slot.
+    /// Reads the outputs of a batch of `samples` samples from its slot, each with its number of
+    /// tokens; 0 if the engine does not count them. `words` are the lengths of named dimensions, and
+    /// then the numbers of tokens.
     fn read(
         &self,
         slot: usize,
         samples: usize,
-        lengths: &[u32],
-    ) -> Result<Vec<Bytes>, EngineError> {
+        words: &[u32],
+    ) -> Result<Vec<(Bytes, u32)>, EngineError> {
         let output = &self.model.output;
         let invalid = || EngineError::Failed("its worker sent invalid lengths of outputs".into());
         let named = output.free().count();
-        if lengths.len() != named * samples {
+        let counted = if self.model.counts_tokens { samples } else { 0 };
+        if words.len() != named * samples + counted {
             return Err(invalid());
         }
+        let (lengths, counts) = words.split_at(named * samples);
         let mut lengths = lengths.iter();
         let mut row_bytes = || {
             output.dimensions.iter().try_fold(
@@ -149,7 +153,8 @@ impl PythonTensors {
         let rows = rows.ok_or_else(invalid)?;
         let at = slot as u64 * self.slot_bytes + self.output_at;
         let mut outputs = Bytes::from(self.memory.read(at, rows.iter().sum())?);
-        Ok(rows.into_iter().map(|bytes| outputs.split_to(bytes)).collect())
+        let counts = counts.iter().copied().chain(std::iter::repeat(0));
+        Ok(rows.into_iter().map(|bytes| outputs.split_to(bytes)).zip(counts).collect())
     }
 }
 
@@ -187,6 +192,7 @@ impl Engine for PythonTensors {
 
     fn finish(&mut self) -> Result<BatchAnswers, EngineError> {
         let none = || EngineError::Failed("no batch has begun".into());
+        let no_output = || EngineError::Failed("no output".into());
         let batch = self.begun.pop_front().ok_or_else(none)?;
         if let Some(failure) = batch.failure {
             return Err(failure);
@@ -194,8 +200,8 @@ impl Engine for PythonTensors {
         let mut outputs = match batch.sent {
             0 => Vec::new(),
             sent => match self.outcomes.next().map_err(EngineError::Lost)? {
-                Outcome::Done { number, lengths } if number == batch.number => {
-                    self.read(slot_of(number), sent, &lengths)?
+                Outcome::Done { number, words } if number == batch.number => {
+                    self.read(slot_of(number), sent, &words)?
                 }
                 Outcome::Failed { number, why } if number == batch.number => {
                     return Err(EngineError::Failed(why));
@@ -204,14 +210,14 @@ impl Engine for PythonTensors {
             },
         }
         .into_iter();
-        let response = |refused: Option<EngineError>| -> SampleResponse {
-            match refused {
-                Some(why) => Err(why),
-                None => outputs.next().ok_or_else(|| EngineError::Failed("no output".into())),
+        let response = |refused: Option<EngineError>| -> (SampleResponse, u32) {
+            match refused.map_or_else(|| outputs.next().ok_or_else(no_output), Err) {
+                Ok((output, tokens)) => (Ok(output), tokens),
+                Err(why) => (Err(why), 0),
             }
         };
-        let answers = batch.refused.into_iter().map(response).collect();
-        Ok(BatchAnswers { answers, prepare: batch.prepare })
+        let (answers, token_counts) = batch.refused.into_iter().map(response).unzip();
+        Ok(BatchAnswers { answers, token_counts, prepare: batch.prepare })
     }
 
     fn loss(&self) -> Option<Loss> {

@@ -306,6 +306,7 @@ fn text_of_python(folder: &Path) -> String {
         inputs: vec![shape("x", vec![Dimension::Fixed(2), Dimension::Free(0)])],
         output: shape("y", vec![Dimension::Fixed(7)]),
         max_lengths: vec![77],
+        counts_tokens: true,
     };
     let declaration = Declaration {
         model: DeclaredModel::Tensors(Arc::new(tensors)),
