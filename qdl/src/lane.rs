@@ -47,6 +47,8 @@ pub(crate) struct ResponseRules {
     pub(crate) token_bounds: Option<TokenBounds>,
     /// Announcements of the node about prompts and outputs, if its outputs are tokens.
     pub(crate) announced: Option<AnnouncedTokens>,
+    /// Set if responses are not token ids, but each has the number of the model's tokens.
+    pub(crate) token_counts: bool,
     /// Requires a payload in every response.
     pub(crate) never_empty: bool,
 }

@@ -33,6 +33,10 @@ pub trait LoadGen: Send + Sync + 'static {
     /// completed. The ticket is borrowed, because completing the sample consumes it.
     fn first_token(&self, ticket: &mut Self::Ticket, token: &Bytes);
 
+    /// Sets the number of the model's tokens of a response that does not consist of token ids. If
+    /// LoadGen counts tokens, this is called before such a sample is completed.
+    fn set_token_count(&self, _ticket: &mut Self::Ticket, _tokens: u32) {}
+
     /// Answers samples and empties `tickets`. The response of `tickets[i]` is `payloads[i]`.
     fn complete(&self, tickets: &mut Vec<Self::Ticket>, payloads: &[Bytes]);
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use netdiv_contract::limits;
+use netdiv_contract::{limits, v1::DescribeResponse};
 use netdiv_node_common::words::AnswerTokens;
 use netdiv_transport::{Connection, Wait};
 use tokio::task::JoinSet;
@@ -57,11 +57,15 @@ pub(crate) fn open(
             node.description.node_name
         )));
     }
-    let without = nodes.iter().map(|node| &node.description).find(|node| !node.tokens);
+    // Only token ids can be sent early.
+    let is_counted = settings.tokens == AnswerTokens::Counted;
+    let has_tokens = |node: &&DescribeResponse| node.tokens || is_counted && node.token_counts;
+    let without = nodes.iter().map(|node| &node.description).find(|node| !has_tokens(node));
     if let Some(node) = without.filter(|_| settings.tokens != AnswerTokens::Uncounted) {
         return Err(ConnectError::Unfit(format!(
             "node {} runs the engine {}, whose responses are not made of tokens. Token latencies need an engine for \
-             language models; --setting use_token_latencies=false runs without them, as an experiment",
+             language models, or in Offline one with counts_tokens; --setting use_token_latencies=false runs without them, as an \
+             experiment",
             node.node_name, node.engine
         )));
     }

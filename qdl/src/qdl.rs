@@ -262,6 +262,7 @@ fn lanes<L: LoadGen>(
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,
             announced: AnnouncedTokens::of(&info.description, settings.max_output_tokens),
+            token_counts: info.description.token_counts,
             never_empty: info.description.never_empty,
         };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))

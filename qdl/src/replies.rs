@@ -166,7 +166,7 @@ fn last<L: LoadGen>(
     now: Instant,
     alike: &mut EqualResponses,
 ) -> Result<Option<(L::Ticket, Bytes)>, Failure> {
-    let Some(sample) = state.in_flight.last(response.id) else {
+    let Some(mut sample) = state.in_flight.last(response.id) else {
         state.report.unmatched += 1;
         return Ok(None);
     };
@@ -179,9 +179,12 @@ fn last<L: LoadGen>(
     if payload.is_empty() && lane.agreed.never_empty {
         return Err(bad("it is empty, but the model never gives an empty answer".into()));
     }
-    let ResponseRules { token_bounds, announced, .. } = &lane.agreed;
+    let ResponseRules { token_bounds, announced, token_counts, .. } = &lane.agreed;
     let is_counted = lane.agreed.tokens != AnswerTokens::Uncounted;
-    if is_counted {
+    if is_counted && *token_counts {
+        let tokens = tokens::parse_count(&response, sample.index).map_err(bad)?;
+        lane.run.loadgen.set_token_count(&mut sample.ticket, tokens);
+    } else if is_counted {
         let first = sample.first.map(|(token, _)| token);
         tokens::check_response(first, &response, &payload).map_err(bad)?;
     }
@@ -194,6 +197,9 @@ fn last<L: LoadGen>(
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
         report.count(&response, now - sample.issued, first, *token_bounds, is_cut);
+        if response.token_count == 1 {
+            report.name_one_token(sample.index);
+        }
     }
     state.report.received(received, encoding);
     let prompt = announced.as_ref().map_or(0, |announced| announced.prompt_tokens(sample.cost));

@@ -108,6 +108,9 @@ fn unsigned_id(id: &[u8; ID_BYTES]) -> u32 {
     u32::from_le_bytes(*id)
 }
 
+/// Maximum number of samples that a report names.
+const NAMED_SAMPLES: usize = 5;
+
 /// Counts and latencies of the tokens in the responses of one node or lane.
 #[derive(Debug, Clone)]
 pub struct TokenReport {
@@ -115,6 +118,8 @@ pub struct TokenReport {
     pub tokens: u64,
     /// Number of responses with a single token, which have no entry in `further`.
     pub one_token: u64,
+    /// Indices of samples with such a response, the lowest ones.
+    pub one_token_samples: BTreeSet<usize>,
     /// Number of responses that the node's limit of output tokens cut off; `None` if the node does
     /// not announce how outputs end.
     pub cut: Option<u64>,
@@ -140,6 +145,7 @@ impl Default for TokenReport {
         Self {
             tokens: 0,
             one_token: 0,
+            one_token_samples: BTreeSet::new(),
             cut: None,
             within_bounds: 0,
             first: histogram(3),
@@ -188,10 +194,19 @@ impl TokenReport {
         self.within_bounds += u64::from(bounds.is_some_and(is_within));
     }
 
+    /// Notes the sample of a response with a single token, so that the verdict can name it.
+    pub(crate) fn name_one_token(&mut self, sample: usize) {
+        self.one_token_samples.insert(sample);
+        if self.one_token_samples.len() > NAMED_SAMPLES {
+            self.one_token_samples.pop_last();
+        }
+    }
+
     /// Adds the counts of another lane.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.one_token += other.one_token;
+        other.one_token_samples.iter().for_each(|sample| self.name_one_token(*sample));
         if let Some(cut) = other.cut {
             *self.cut.get_or_insert_default() += cut;
         }
@@ -217,6 +232,16 @@ pub(crate) fn parse_first_token(reply: &InferResponse, payload: &[u8]) -> Result
             "its first token has {} bytes and a token_count of {count}; expected one int32",
             payload.len()
         )),
+    }
+}
+
+/// Returns the number of the model's tokens of a response that does not consist of token ids.
+pub(crate) fn parse_count(reply: &InferResponse, sample: usize) -> Result<u32, String> {
+    match reply.token_count {
+        0 => Err(format!(
+            "that to sample {sample} has a token_count of 0; expected the number of the model's tokens, 1 or more"
+        )),
+        count => Ok(count),
     }
 }
 

@@ -19,6 +19,15 @@ pub struct ResponseId {
     pointer: usize,
     test: u32,
     first: FirstTokenState,
+    /// Number of the model's tokens; `None` if the response consists of token ids.
+    tokens: Option<u32>,
+}
+
+impl ResponseId {
+    /// Sets the number of the model's tokens of a response that does not consist of token ids.
+    pub fn set_token_count(&mut self, tokens: u32) {
+        self.tokens = Some(tokens);
+    }
 }
 
 /// State of a sample's first token.
@@ -58,7 +67,7 @@ impl OpenTest {
         } else {
             FirstTokenState::NotDue
         };
-        ResponseId { pointer, test: self.number, first }
+        ResponseId { pointer, test: self.number, first, tokens: None }
     }
 
     fn is_of(self, id: &ResponseId) -> bool {
@@ -108,8 +117,8 @@ thread_local! {
 /// Call it from long-lived threads only: LoadGen loses the log of a thread that exits during a
 /// test. Responses to a test that is over are dropped.
 ///
-/// If LoadGen counts tokens, it gets the number of int32 values in the bytes. LoadGen may not
-/// survive a response without a token, or a response whose due first token was not reported. Such a
+/// If LoadGen counts tokens, it gets the number that [`ResponseId::set_token_count`] has set, or
+/// else the number of int32 values in the bytes. LoadGen may not survive a response without a token, or a response whose due first token was not reported. Such a
 /// response does not reach LoadGen: the test ends with an error.
 pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -125,9 +134,10 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
         };
         for (id, bytes) in answers {
             if open.is_of(&id) {
-                let n_tokens = match open.tokens {
-                    AnswerTokens::Uncounted => 0,
-                    _ => (bytes.len() / TOKEN_BYTES) as i64,
+                let n_tokens = match (open.tokens, id.tokens) {
+                    (AnswerTokens::Uncounted, _) => 0,
+                    (_, Some(tokens)) => tokens.into(),
+                    (_, None) => (bytes.len() / TOKEN_BYTES) as i64,
                 };
                 if open.tokens != AnswerTokens::Uncounted
                     && let Some(wrong) = wrong_answer(id.first, n_tokens)

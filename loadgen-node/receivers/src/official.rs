@@ -45,6 +45,10 @@ impl LoadGen for OfficialLoadGen {
         }
     }
 
+    fn set_token_count(&self, ticket: &mut Ticket, tokens: u32) {
+        ticket.response.set_token_count(tokens);
+    }
+
     fn complete(&self, tickets: &mut Vec<Ticket>, payloads: &[Bytes]) {
         if let Some(witness) = &self.witness {
             witness.record_responses(tickets.iter().map(|ticket| ticket.index).zip(payloads));

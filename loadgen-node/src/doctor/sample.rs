@@ -74,7 +74,11 @@ fn send_to_node(
         streams_per_connection: 1,
         one_query_at_a_time: true,
         digests: false,
-        tokens: if d.tokens { AnswerTokens::First } else { AnswerTokens::Uncounted },
+        tokens: match (d.tokens, d.token_counts) {
+            (true, _) => AnswerTokens::First,
+            (false, true) => AnswerTokens::Counted,
+            (false, false) => AnswerTokens::Uncounted,
+        },
         token_bounds: None,
         max_output_tokens: library.part().map(|part| part.max_output_tokens),
         ..settings.clone()

@@ -35,7 +35,8 @@ use crate::{
 #[derive(Default)]
 struct RecordingLoadGen(Mutex<Answered>);
 
-/// Calls of LoadGen: the ticket of each, with the response; `None` for a first token.
+/// Calls of LoadGen: the ticket of each, with the response; `None` for a first token, and the
+/// number of tokens as its text.
 type Answered = Vec<(u64, Option<Bytes>)>;
 
 impl LoadGen for Arc<RecordingLoadGen> {
@@ -43,6 +44,10 @@ impl LoadGen for Arc<RecordingLoadGen> {
 
     fn first_token(&self, ticket: &mut u64, _: &Bytes) {
         self.0.lock().push((*ticket, None));
+    }
+
+    fn set_token_count(&self, ticket: &mut u64, tokens: u32) {
+        self.0.lock().push((*ticket, Some(tokens.to_string().into())));
     }
 
     fn complete(&self, tickets: &mut Vec<u64>, payloads: &[Bytes]) {
@@ -55,6 +60,7 @@ const AGREED: ResponseRules = ResponseRules {
     tokens: AnswerTokens::Uncounted,
     token_bounds: None,
     announced: None,
+    token_counts: false,
     never_empty: false,
 };
 
@@ -181,6 +187,29 @@ fn an_output_that_breaks_an_announcement_fails_the_run_also_if_no_tokens_are_cou
         assert!(why.contains("node far sent an output that contradicts its description"), "{why}");
         assert!(why.contains("its token 0 is 9, and ids go from 0 to 8"), "{why}");
     }
+}
+
+#[test]
+fn a_number_of_tokens_beside_a_response_reaches_loadgen_if_it_counts_tokens() {
+    let of = |tokens, counts: [u32; 3]| {
+        told_of(ResponseRules { tokens, token_counts: true, ..AGREED }, false, |ids| {
+            let response = |(id, token_count)| InferResponse { token_count, ..reply(id, b"text") };
+            ids.into_iter().zip(counts).map(response).collect()
+        })
+    };
+    let texts = [0, 1, 2].map(|ticket| answer(ticket, b"text"));
+    let (told, handled, report) = of(AnswerTokens::Counted, [5, 1, 1]);
+    let counts = [answer(0, b"5"), answer(1, b"1"), answer(2, b"1")];
+    assert_eq!((told, handled), ([&counts[..], &texts[..]].concat(), Ok(())));
+    let tokens = report.tokens.unwrap();
+    assert_eq!((tokens.tokens, tokens.one_token), (7, 2));
+    assert_eq!(tokens.one_token_samples.into_iter().collect::<Vec<_>>(), [0]);
+    let (told, handled, report) = of(AnswerTokens::Uncounted, [5, 0, 0]);
+    assert_eq!((told, handled, report.tokens.is_none()), (texts.to_vec(), Ok(()), true));
+    let (told, handled, _) = of(AnswerTokens::Counted, [5, 0, 2]);
+    assert_eq!(told, [answer(0, b"5"), answer(0, b"text")]);
+    let why = handled.unwrap_err().to_string();
+    assert!(why.contains("that to sample 0 has a token_count of 0; expected"), "{why}");
 }
 
 #[test]

@@ -165,6 +165,7 @@ impl World {
                 tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
                 token_bounds: None,
                 announced: None,
+                token_counts: false,
                 never_empty: false,
             };
             Arc::new(Lane::new(number, number % nodes, run.clone(), window, agreed, report))
