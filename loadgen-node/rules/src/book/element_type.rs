@@ -74,7 +74,10 @@ mod tests {
     fn every_type_but_the_unspecified_one_has_a_word_and_a_size() {
         let words: Vec<_> = ElementType::all().map(ElementType::word).collect();
         assert_eq!(words, ["uint8", "int8", "int32", "int64", "float16", "float32", "int16"]);
-        assert_eq!(ElementType::all().map(ElementType::bytes).sum::<u64>(), 1 + 1 + 4 + 8 + 2 + 4 + 2);
+        assert_eq!(
+            ElementType::all().map(ElementType::bytes).sum::<u64>(),
+            1 + 1 + 4 + 8 + 2 + 4 + 2
+        );
         for one in ElementType::all() {
             assert_eq!(ElementType::try_from(one.to_string()), Ok(one));
             assert!(one.is_in(&format!("image {one}[3, 224]")) && !one.is_in("bytes"));

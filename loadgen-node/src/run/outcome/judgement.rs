@@ -1,6 +1,6 @@
 //! The verdict on a run.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use loadgen_sys::{Mode, StartTestError};
 use netdiv_rules::book::Benchmark;
@@ -17,6 +17,9 @@ use crate::{
 
 /// Maximum number of errors in LoadGen's log that the result repeats.
 const SHOWN_ERRORS: usize = 5;
+
+/// LoadGen's error for a response of one token. It does not name the sample.
+const ONE_TOKEN: &str = "Number of tokens need to be greater than 1";
 
 pub(crate) struct RunJudgement {
     pub(crate) verdict: Verdict,
@@ -39,7 +42,10 @@ impl RunJudgement {
     ) -> Self {
         let mut judgement = Self::without_reasons(Verdict::Complete);
         match (outcome, log) {
-            (Ok(()), Ok(log)) => judgement.judge_log(test, log),
+            (Ok(()), Ok(log)) => {
+                judgement.reasons.extend(one_token_answers(counted));
+                judgement.judge_log(test, log);
+            }
             (Err(error), _) => judgement.fail(counted, error.to_string()),
             (Ok(()), Err(error)) => judgement.fail(counted, error.to_string()),
         }
@@ -78,7 +84,13 @@ impl RunJudgement {
         }
         let unreadable =
             log.unreadable.iter().map(|line| format!("a line that is not an entry: {line}"));
-        let errors: Vec<_> = log.errors.iter().cloned().chain(unreadable).collect();
+        // The first reason stands for all of them.
+        let (short, errors): (Vec<_>, Vec<_>) =
+            log.errors.iter().cloned().partition(|error| error == ONE_TOKEN);
+        if !short.is_empty() {
+            self.verdict = Verdict::Invalid;
+        }
+        let errors: Vec<_> = errors.into_iter().chain(unreadable).collect();
         for error in errors.iter().take(SHOWN_ERRORS) {
             self.fault(format!("LoadGen's log has an error: {error}"));
         }
@@ -131,13 +143,6 @@ impl RunJudgement {
                 self.fault(format!("{what} did not all arrive as they were sent: {examples}"));
             }
         }
-        let tokens = counted.nodes.iter().filter_map(|node| node.tokens.as_ref());
-        let one_token: u64 = tokens.map(|tokens| tokens.one_token_answers).sum();
-        if one_token > 0 {
-            self.reasons.push(format!(
-                "{one_token} answers have one token: LoadGen has no time per further token for them, and its token figures are wrong"
-            ));
-        }
         let cached: u64 = counted.nodes.iter().map(|node| node.cached_prompt_tokens).sum();
         if cached > 0 {
             self.reasons.push(format!(
@@ -166,6 +171,25 @@ impl RunJudgement {
         }
         self.reasons.extend(counted.remark.clone());
     }
+}
+
+/// Returns the reason for answers of one token, with the first samples that have them.
+fn one_token_answers(counted: &RunCounters) -> Option<String> {
+    let tokens = || counted.reports.iter().filter_map(|report| report.tokens.as_ref());
+    let count: u64 = tokens().map(|tokens| tokens.one_token).sum();
+    let samples: BTreeSet<_> = tokens().flat_map(|tokens| &tokens.one_token_samples).collect();
+    let samples: Vec<_> = samples.into_iter().take(SHOWN_ERRORS).map(usize::to_string).collect();
+    let named = if samples.is_empty() {
+        String::new()
+    } else {
+        format!(" (first samples: {})", samples.join(", "))
+    };
+    (count > 0).then(|| {
+        format!(
+            "{count} answers have one token{named}: LoadGen has no time per further token for them, logs an error for each, and its \
+             token figures are wrong"
+        )
+    })
 }
 
 /// Keys in LoadGen's detail log whose texts give reasons for an INVALID result. A valid result also
