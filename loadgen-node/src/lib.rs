@@ -17,6 +17,9 @@ mod evaluation;
 mod fabric;
 mod folder_lock;
 mod node_times;
+#[cfg(test)]
+#[path = "../../tests/src/npy_file.rs"]
+mod npy_file;
 mod output;
 mod own_loadgen;
 mod qsl;

@@ -11,7 +11,7 @@ use loadgen_sys::{Abort, QuerySampleLibrary};
 use netdiv_contract::{
     checksum,
     encoding::{self, Encoded, Encoding},
-    layout::{self, InputLayout, element_bytes},
+    layout::{self, DataType, InputLayout, element_bytes},
     v1::DescribeResponse,
 };
 use netdiv_dataset::{Dataset, Sample};
@@ -40,8 +40,8 @@ pub struct Library {
     witness: Option<Arc<Witness>>,
     /// Minimum and maximum length of the loaded samples, encoded, in bytes.
     lengths: Mutex<Option<Lengths>>,
-    /// Number of elements in the first tensor of each loaded sample, each sample once: for a
-    /// language model, the number of tokens in its prompt.
+    /// Number of elements in the first tensor of each loaded sample, each sample once, if they can
+    /// be token ids: for a language model, the number of tokens in its prompt.
     elements: Mutex<Vec<u64>>,
     /// Number of loads minus number of unloads of each sample: MultiStream loads some samples more
     /// than once.
@@ -168,7 +168,7 @@ impl Library {
     }
 
     /// Returns the distribution of the number of elements in the first tensor of the loaded
-    /// samples, each sample counted once; `None` if their tensors are unknown.
+    /// samples, each sample counted once; `None` if their tensors are unknown, or not token ids.
     pub(crate) fn elements(&self) -> Option<Distribution> {
         distribution_of(self.elements.lock().clone())
     }
@@ -218,12 +218,14 @@ impl Library {
         .collect()
     }
 
-    /// Returns the number of elements of a sample's first tensor.
+    /// Returns the number of elements of a sample's first tensor, if they can be token ids.
     fn elements_of(&self, sample: &Sample) -> Option<u64> {
         let Sample::Tensors(tensors) = sample else { return None };
         let layout = self.dataset.layout()?;
-        let bytes = element_bytes(layout.tensors.first()?.data_type());
-        Some(tensors.first()?.data.len().checked_div(bytes)? as u64)
+        let data_type = layout.tensors.first()?.data_type();
+        let can_be_id = matches!(data_type, DataType::Int32 | DataType::Int64);
+        let elements = tensors.first()?.data.len().checked_div(element_bytes(data_type))?;
+        can_be_id.then_some(elements as u64)
     }
 
     fn load(&self, index: usize) -> Result<Encoded, String> {

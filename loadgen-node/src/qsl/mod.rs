@@ -5,3 +5,4 @@ pub(crate) mod labels;
 pub(crate) mod library;
 pub(crate) mod part;
 pub(crate) mod prompts;
+pub(crate) mod waveforms;

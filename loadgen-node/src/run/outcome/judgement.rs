@@ -1,6 +1,6 @@
 //! The verdict on a run.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use loadgen_sys::{Mode, StartTestError};
 use netdiv_rules::book::Benchmark;
@@ -111,7 +111,7 @@ impl RunJudgement {
         // MultiStream issues some samples twice, and two sampled responses differ.
         let known = config.benchmarks.find(&config.benchmark);
         let is_sampled = known.is_some_and(|known| known.sampled);
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         let responses = responses.filter(|response| {
             let is_first = |response: &LoggedResponse| seen.insert(response.qsl_idx);
             !is_sampled || response.as_ref().map_or(true, is_first)

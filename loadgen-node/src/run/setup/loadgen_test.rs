@@ -18,7 +18,7 @@ use crate::{
     qsl::{
         labels,
         library::{Library, LoadCheck},
-        part, prompts,
+        part, prompts, waveforms,
     },
     run::setup::{
         length_estimate::LengthEstimate,
@@ -60,6 +60,7 @@ impl LoadGenTest {
         check_settings(&config, &effective)?;
         part::check(&config, data.as_ref())?;
         prompts::check(&config, data.as_ref())?;
+        waveforms::check(&config, data.as_ref())?;
         let labels = labels::read_labels(&config, data.sample_count())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
         let total = data.sample_count();
