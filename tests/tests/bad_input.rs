@@ -6,12 +6,12 @@ use std::{process::Command, time::Duration};
 
 use e2e::{
     Behaviour, FakeNode, Folder, LoadGen, SutNode, assert_refused,
-    fake_node::{self, BEFORE_THE_RUN},
+    fake_node::{self, BEFORE_THE_RUN, answer},
     npy,
     ports::CLOSED,
     process::{Ended, command, loadgen_node},
 };
-use netdiv_contract::v1::{DataType, InputLayout, TensorSpec};
+use netdiv_contract::v1::{DataType, Decoding, InputLayout, TensorSpec};
 
 fn run(address: &str) -> LoadGen {
     let patience = ["--connect-timeout", "1s"];
@@ -216,6 +216,27 @@ fn settings_that_make_no_sense() {
         let scenario: &[&str] =
             if args[0] == "--scenario" { &[] } else { &["--scenario", "offline"] };
         run.args(scenario).args(args).run().expect_refusal(text);
+    }
+}
+
+#[test]
+fn a_node_chooses_tokens_as_the_benchmark_requires() {
+    for (benchmark, decoding, words) in [
+        (
+            "gpt-oss-120b",
+            Decoding::Greedy,
+            "node odd: it takes the likeliest token, but outputs of gpt-oss-120b are sampled",
+        ),
+        (
+            "llama2-70b-99.9",
+            Decoding::Sampled,
+            "node odd: it samples outputs, but those of llama2-70b-99.9 are not sampled",
+        ),
+    ] {
+        let mut odd = Behaviour::of_tokens("odd", |_, request| vec![answer(&request)]);
+        odd.description.decoding = decoding as i32;
+        let node = FakeNode::start(odd);
+        run(&node.address).data(benchmark, "synthetic-ids:2x4").run().expect_refusal(words);
     }
 }
 

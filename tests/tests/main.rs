@@ -30,6 +30,7 @@ mod logs;
 mod metrics;
 mod model_file;
 mod node_faults;
+mod parts;
 mod performance;
 mod plugin;
 mod plugin_tokens;

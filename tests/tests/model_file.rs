@@ -51,6 +51,12 @@ fn a_checkpoint_becomes_a_file_that_a_node_reads() {
         ["--engine", "openai", "--url", url, "--model", "llama3.1-8b.toml", "--print-config"];
     ended(&folder, "sut-node", &node).expect(0);
     ended(&folder, "loadgen-node", &make).expect_text(2, "llama3.1-8b.toml: it exists already");
+    // Outputs of this benchmark are sampled.
+    let make = ["model", "Llama-3.1-8B-Instruct", "--benchmark", "gpt-oss-120b"];
+    ended(&folder, "loadgen-node", &make).expect(0);
+    let file: toml::Table = folder.read("gpt-oss-120b.toml").parse().expect("TOML");
+    let [sampled, most] = ["sampled", "max_tokens"].map(|key| file[key].to_string());
+    assert_eq!((&sampled[..], &most[..]), ("true", "32768"));
 }
 
 #[test]

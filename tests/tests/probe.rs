@@ -7,7 +7,7 @@ use e2e::{
     ports::CLOSED,
     process::{loadgen_node, transport},
 };
-use netdiv_contract::v1::{InferResponse, Status};
+use netdiv_contract::v1::{Decoding, InferResponse, Status};
 use serde_json::Value;
 
 const TIMEOUT: [&str; 2] = ["--sample-timeout", "500ms"];
@@ -112,6 +112,27 @@ fn a_node_that_answers_wrongly_is_named() {
         vec![InferResponse { status, error, ..answer(&request) }]
     });
     assert!(odd["failure"].as_str().is_some_and(|why| why.contains("out of memory")), "{odd:#}");
+}
+
+#[test]
+fn sampled_outputs_are_not_compared_and_their_nodes_are_named() {
+    let node = |name: &str| {
+        let reply: Reply = |before, request| {
+            let payload = Bytes::from(vec![before as u8; 8]);
+            vec![InferResponse { payload, ..answer(&request) }]
+        };
+        let mut behaviour = Behaviour { reply, ..Behaviour::good(name) };
+        behaviour.description.decoding = Decoding::Sampled as i32;
+        FakeNode::start(behaviour)
+    };
+    let nodes = ["a", "b"].map(node);
+    let addresses = [nodes[0].address.as_str(), &nodes[1].address];
+    let (_, findings, stderr) = probe(&addresses, &["--dataset", "synthetic:2x16"]);
+    assert!(found(&findings).is_empty(), "{stderr}{findings:#}");
+    let unknown = findings["not_known"].to_string();
+    for name in ["agreement of node a at", "agreement of node b at"] {
+        assert!(unknown.contains(name), "{unknown}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod needs;
 mod responses;
 mod sample;
 
-use netdiv_contract::layout;
+use netdiv_contract::{layout, v1::Decoding};
 use netdiv_machine::{
     doctor::{AskedNode, Peer, PeerFacts},
     evidence,
@@ -66,6 +66,7 @@ pub(crate) fn nodes(asked: &[SurveyReply]) -> Vec<AskedNode> {
                 model_sha256: Some(d.model_sha256.clone()),
                 takes: Some(layout::describe(&d.input.clone().unwrap_or_default())),
                 round_trip_ns: Some(round_trip.as_nanos().try_into().unwrap_or(u64::MAX)),
+                sampled: d.decoding() == Decoding::Sampled,
                 ..silent
             },
         }

@@ -45,7 +45,7 @@ fn describe_payload(payload: &[u8], is_tokens: bool) -> String {
 }
 
 /// Marks the nodes whose response differs from the most frequent one. If two responses are equally
-/// frequent, the response of the first node counts.
+/// frequent, the response of the first node counts. Sampled responses are left out.
 pub(super) fn mark_different(nodes: &mut [AskedNode]) {
     let answers: Vec<_> = nodes.iter().filter_map(sha256).collect();
     let votes = |answer: &str| answers.iter().filter(|other| **other == answer).count();
@@ -58,7 +58,7 @@ pub(super) fn mark_different(nodes: &mut [AskedNode]) {
 }
 
 fn sha256(node: &AskedNode) -> Option<&str> {
-    let first = node.answers.first().filter(|_| node.failure.is_none())?;
+    let first = node.answers.first().filter(|_| node.failure.is_none() && !node.sampled)?;
     Some(&first.sha256)
 }
 
@@ -88,6 +88,18 @@ mod tests {
         assert_eq!(findings(&[b, None, b]), [false, false, false]);
         assert_eq!(findings(&[None, None]), [false, false]);
         assert_eq!(findings(&[a]), [false]);
+    }
+
+    #[test]
+    fn sampled_answers_neither_count_nor_differ() {
+        let node = |payload: &'static [u8], sampled| AskedNode {
+            answers: vec![describe_response(&Bytes::from_static(payload), true, 1, None)],
+            sampled,
+            ..AskedNode::default()
+        };
+        let mut nodes = [node(b"a", true), node(b"b", true), node(b"c", false), node(b"c", false)];
+        mark_different(&mut nodes);
+        assert!(nodes.iter().all(|node| !node.differs), "{nodes:?}");
     }
 
     #[test]

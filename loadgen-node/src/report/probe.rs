@@ -39,8 +39,12 @@ fn verdict(nodes: &[AskedNode]) -> String {
     let all = nodes.len();
     let count = |is_it: fn(&AskedNode) -> bool| nodes.iter().filter(|node| is_it(node)).count();
     let (lost, failed) = (count(|node| node.lost), count(|node| node.failure.is_some()));
+    let sampled = count(|node| node.sampled);
     match (all, failed, count(|node| node.differs)) {
         (1, 0, _) => "the node answers".into(),
+        (_, 0, 0) if sampled > 0 => {
+            format!("all {all} nodes answer; outputs of {sampled} are sampled, and not compared")
+        }
         (_, 0, 0) => format!("all {all} nodes answer alike"),
         (_, _, differ) => format!(
             "nodes: {lost} of {all} cannot be reached, {} failed, and {differ} answered differently",
@@ -54,8 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_lost_node_is_counted() {
+    fn lost_nodes_and_sampled_outputs_are_counted() {
         let node = AskedNode::default().failed("down", true);
         assert!(verdict(&[node]).starts_with("nodes: 1 of 1 cannot be reached, 0 failed, and 0 "));
+        let sampled = AskedNode { sampled: true, ..AskedNode::default() };
+        let said = verdict(&[sampled.clone(), sampled, AskedNode::default()]);
+        assert_eq!(said, "all 3 nodes answer; outputs of 2 are sampled, and not compared");
     }
 }

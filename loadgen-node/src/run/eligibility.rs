@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use loadgen_sys::QuerySampleLibrary as _;
 use netdiv_node_common::resources::files;
 use netdiv_rules::{
-    Division, Finding, Outcome,
-    eligibility::{UpcomingRun, before_run, check_decoding, is_required},
+    Finding, Outcome,
+    eligibility::{UpcomingRun, before_run, is_required},
 };
 use tracing::{info, warn};
 
@@ -78,14 +78,12 @@ pub(super) fn findings(test: &LoadGenTest, counted: RunCounters) -> Result<Vec<F
     Ok(findings)
 }
 
-/// Refuses an exploratory run of a benchmark by nodes that choose tokens in another way. The Open
-/// division permits that.
+/// Refuses an exploratory run of a benchmark by nodes that choose tokens in another way.
 fn exploratory(test: &LoadGenTest, counted: &RunCounters) -> Result<(), RunError> {
-    let config = &test.config;
-    let known = config.benchmarks.find(&config.benchmark);
-    let known = known.filter(|_| config.division == Division::Exploratory);
-    let other =
-        |node: &Node| Some(format!("node {}: {}", node.name, check_decoding(known?, node)?));
+    let other = |node: &Node| {
+        let why = test.config.check_decoding(node.decoding)?;
+        Some(format!("node {}: {why}", node.name))
+    };
     let others: Vec<_> = counted.nodes.iter().filter_map(other).collect();
     if others.is_empty() {
         return Ok(());

@@ -7,7 +7,9 @@ use netdiv_dataset::{Dataset, DatasetError, open, open_part};
 use netdiv_machine::evidence::Statement;
 use netdiv_node_common::words::PartName;
 use netdiv_qdl::Settings;
-use netdiv_rules::{Division, Mode, Scenario, book::Table};
+use netdiv_rules::{
+    Division, Mode, Scenario, book::Table, eligibility::check_decoding, record::Decoding,
+};
 
 /// Settings of a run, which have been checked against each other. Its certificates, token and table
 /// of benchmarks, and the operator's statement about this machine, have been read.
@@ -52,6 +54,13 @@ impl RunConfig {
     /// Opens the data set, or the part of it that the run uses.
     pub(crate) fn open_dataset(&self) -> Result<Box<dyn Dataset>, DatasetError> {
         self.dataset_part.map_or_else(|| open(&self.dataset), |part| open_part(&self.dataset, part))
+    }
+
+    /// Returns the reason why nodes that choose tokens in this way do not suit the benchmark. The
+    /// Open division permits any.
+    pub(crate) fn check_decoding(&self, decoding: Decoding) -> Option<String> {
+        let known = self.benchmarks.find(&self.benchmark)?;
+        check_decoding(known, decoding).filter(|_| self.division != Division::Open)
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
 use netdiv_machine::{
     doctor::{
         AskedNode, Facts, FilesNeeded, Id, LinkSelection, MemoryNeeded, Needs, Peer, PeerFacts,
-        Remedy, Report, Severity, examine,
+        Remedy, Report, SampleAnswer, Severity, examine,
     },
     evidence::{Interface, Machine, Route, System},
 };
@@ -244,13 +244,25 @@ fn answers_of_nodes_are_judged() {
         ..AskedNode::default()
     };
     let odd = AskedNode { differs: true, ..node("b") };
+    let answer = SampleAnswer {
+        latency_ns: 1,
+        first_token_ns: None,
+        bytes: 4,
+        sha256: String::new(),
+        beginning: "tokens 7".into(),
+    };
+    let sampled = AskedNode { sampled: true, answers: vec![answer], ..node("e") };
+    let unasked = AskedNode { sampled: true, ..node("f") };
     let gone = AskedNode { node: None, ..node("d") }.failed("connection refused", true);
-    let nodes = vec![node("a"), odd, node("c").failed("out of memory", false), gone];
+    let nodes =
+        vec![node("a"), odd, node("c").failed("out of memory", false), gone, sampled, unasked];
     let report = examine(&facts(&good()), &needs(), &[]).with_nodes(nodes, None);
     assert_eq!(ids(&report), [Id::AnswerDiffers, Id::AnswerMissing]);
     let [odd, failed] = report.findings() else { panic!("{report}") };
     assert_eq!((&odd.about[..], &failed.seen[..]), ("node b at b:1", "out of memory"));
-    assert_eq!((report.exit_code(Severity::Problem), report.nodes().len()), (1, 4));
+    assert_eq!((report.exit_code(Severity::Problem), report.nodes().len()), (1, 6));
+    let [unknown] = report.not_known() else { panic!("{report}") };
+    assert!(unknown.contains("node e at e:1 with itself and the other nodes"), "{unknown}");
 }
 
 #[test]

@@ -89,9 +89,9 @@ fn check_context(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
 
 /// Returns the reason why the outputs of a node do not count for a benchmark: its choice of tokens
 /// is another one. A node that does not announce its choice is not judged.
-pub fn check_decoding(benchmark: &Benchmark, node: &Node) -> Option<String> {
+pub fn check_decoding(benchmark: &Benchmark, decoding: Decoding) -> Option<String> {
     let of = &benchmark.name;
-    match (node.decoding, benchmark.sampled) {
+    match (decoding, benchmark.sampled) {
         (Decoding::Greedy, true) => Some(format!(
             "it takes the likeliest token, but outputs of {of} are sampled: write `sampled = true` in its model's file, and run \
              again"

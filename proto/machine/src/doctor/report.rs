@@ -49,6 +49,8 @@ pub struct AskedNode {
     pub answers: Vec<SampleAnswer>,
     /// True if the response differs from that of most nodes.
     pub differs: bool,
+    /// True if outputs are sampled, so that responses are not compared.
+    pub sampled: bool,
     /// Reason for a missing or invalid response.
     pub failure: Option<String>,
     /// True if the node did not reply, or its connection was lost.

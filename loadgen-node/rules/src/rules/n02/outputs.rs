@@ -65,7 +65,7 @@ fn other_choices(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     let whys = record.nodes.iter().flat_map(|node| {
         let machine = machines.and_then(|machines| machines.get(&node.name));
         let whys = [
-            check_decoding(benchmark, node),
+            check_decoding(benchmark, node.decoding),
             check_sampling_seed(node),
             machine.and_then(|machine| check_published_decoding(node, machine)),
         ];

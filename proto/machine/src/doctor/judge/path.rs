@@ -68,6 +68,9 @@ pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
         match &node.failure {
             Some(why) => report.add(Draft::of(Id::AnswerMissing, about).fact("why", sanitise(why))),
             None if node.differs => report.add(Draft::of(Id::AnswerDiffers, about)),
+            None if node.sampled && !node.answers.is_empty() => {
+                report.unknown("sampled", &[("node", about)]);
+            }
             None => {}
         }
     }
