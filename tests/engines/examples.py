@@ -13,10 +13,12 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Time limit for a node to load its engine, in seconds.
 LIMIT = 300
+# Number of characters in the list of Whisper's accuracy script.
+CHARACTERS = 42
 
 
-def run(engines, programs, folder, example, variables, data):
-    """Runs an accuracy run against a node with the example. Returns its folder."""
+def run(engines, programs, folder, example, variables, data, *options):
+    """Runs an accuracy run with these options against a node with the example. Returns its entries."""
     folder.mkdir(parents=True)
     ready, log = folder / "ready.json", folder / "node.log"
     node = [programs / "sut-node", "--name", "a", "--listen", "127.0.0.1:0", "--ready-file", ready, "--engine", "python"]
@@ -31,16 +33,15 @@ def run(engines, programs, folder, example, variables, data):
             time.sleep(0.2)
         command = [programs / "loadgen-node", "run", "--nodes", json.loads(ready.read_text())["grpc"], "--benchmark", "x"]
         command += ["--scenario", "offline", "--mode", "accuracy", "--dataset", data, "--output", folder / "run"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
     finally:
         process.terminate()
         process.wait(30)
-    return folder / "run"
+    return json.loads((folder / "run/mlperf_log_accuracy.json").read_text())
 
 
-def outputs(folder):
+def outputs(entries):
     """Returns the outputs of an accuracy run, by the number of the sample."""
-    entries = json.loads((folder / "mlperf_log_accuracy.json").read_text())
     return {entry["qsl_idx"]: list(memoryview(bytes.fromhex(entry["data"])).cast("i")) for entry in entries}
 
 
@@ -55,7 +56,14 @@ def main():
             sys.exit(f"transformers_greedy.py: output {number} is {done[number]}, not {wanted}")
     network = {"RESNET50": str(REPOSITORY / "tests/models/resnet50.pt")}
     run(engines, programs, folder / "torch", "torch_resnet.py", network, f"synthetic:64x{224 * 224 * 3}")
-    print(f"examples: {len(done)} outputs as expected, 64 images answered", flush=True)
+    speech = folder / "speech"
+    subprocess.run([engines / "python/bin/python", "-P", REPOSITORY / "tests/engines/whisper.py", speech], check=True)
+    counted = ("--setting", "use_token_latencies=true")
+    texts = run(engines, programs, folder / "whisper", "whisper_engine.py", {"MODEL": str(speech / "model")}, speech / "waveforms", *counted)
+    for text in texts:
+        if text["token_count"] < 2 or not all(place < CHARACTERS for place in bytes.fromhex(text["data"])):
+            sys.exit(f"whisper_engine.py: {text}")
+    print(f"examples: {len(done)} outputs as expected, 64 images and {len(texts)} waveforms answered", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,10 @@ use e2e::{
 };
 use loadgen_node::RunArgs;
 use netdiv_node_common::process::read_settings;
-use netdiv_rules::{book::Table, submission, user_conf};
+use netdiv_rules::{
+    book::{SampleForm, Table},
+    submission, user_conf,
+};
 use serde_json::Value;
 
 const FILES: [&str; 4] = ["run.toml", "node.toml", "user.conf", "submission.toml"];
@@ -357,7 +360,14 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
         assert!(prepared.contains(&listed), "{listed}");
         let node = fs::read_to_string(folder.root().join(&benchmark.name).join("node.toml"));
         let is_served = benchmark.tokens().is_some() && !benchmark.name.starts_with("gptj");
-        let engine = if is_served { "openai" } else { "torch" };
+        let is_speech = benchmark.form == SampleForm::Waveform;
+        let engine = match (is_served, is_speech) {
+            (true, _) => "openai",
+            (_, true) => "python",
+            _ => "torch",
+        };
+        let outside = "# N25: section 6.2.4 and Appendix B have no row for ";
+        assert_eq!(steps.contains(outside), is_speech, "{steps}");
         assert!(node.expect("a file").contains(&format!("engine = \"{engine}\"\n")), "{steps}");
         for command in [
             "\nloadgen-node model CHECKPOINT ",
@@ -367,7 +377,7 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
         ] {
             assert_eq!(steps.contains(command), is_served, "{steps}");
         }
-        assert_eq!(steps.contains("deploy/models/README.md"), !is_served, "{steps}");
+        assert_eq!(steps.contains("deploy/models/README.md"), engine == "torch", "{steps}");
     }
 }
 

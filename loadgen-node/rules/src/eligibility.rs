@@ -5,7 +5,9 @@
 #[path = "../tests/eligibility/mod.rs"]
 mod tests;
 
-pub use crate::judge::{check_suite as outside_suite, engines::check_decoding};
+pub use crate::judge::{
+    check_network_rows as outside_network_division, check_suite as outside_suite, engines::check_decoding,
+};
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -218,10 +218,13 @@ fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
         );
         let can_run = benchmark.cannot_run.is_none();
         let is_prompt = benchmark.form == SampleForm::Prompt;
+        let is_counted = is_prompt || benchmark.form == SampleForm::Waveform;
         let counts = [benchmark.tokens().is_some(), benchmark.token_latencies.is_some()];
         require(
-            benchmark.vocabulary.is_some() == is_prompt && (!can_run || counts == [is_prompt; 2]),
-            "form = \"prompt\" requires token_latencies, vocabulary, max_new_tokens and the longest prompt in bandwidth",
+            benchmark.vocabulary.is_some() == is_prompt
+                && (!can_run || counts == [is_prompt, is_counted]),
+            "form = \"prompt\" requires token_latencies, vocabulary, max_new_tokens and the longest prompt in bandwidth, and \
+             form = \"waveform\" token_latencies",
         );
         require(!benchmark.sampled || is_prompt, "sampled requires form = \"prompt\"");
         // LoadGen's configuration has no dot in the name of any model that netdiv can run.
@@ -232,7 +235,8 @@ fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
         require(benchmark.offline_samples > 0, "offline_samples must be above 0");
         let is_stated = benchmark.compression != Compression::Unstated;
         require(
-            !is_stated || !benchmark.inputs.is_empty() && !benchmark.input_types.is_empty(),
+            !can_run && !is_stated
+                || !benchmark.inputs.is_empty() && !benchmark.input_types.is_empty(),
             "inputs or input_types are missing",
         );
         require(!is_stated || !benchmark.bandwidth.is_empty(), "bandwidth is missing");
@@ -294,6 +298,12 @@ mod tests {
                 "x, which does not exist",
             ),
             ("classes = 1000", "sampled = true", "sampled requires form = \"prompt\""),
+            (
+                "token_latencies = \"measured\"\nscenarios = [\"offline\"]",
+                "",
+                "\"waveform\" token_lat",
+            ),
+            ("input_types = [\"int16\"]", "", "whisper: inputs or input_types are missing"),
             ("name = \"retinanet\"", "name = \"resnet\"", "resnet is listed twice"),
         ] {
             let problems = with(replace, by);

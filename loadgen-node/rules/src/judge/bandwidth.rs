@@ -100,9 +100,10 @@ impl Demand {
         Self { row, samples, responses, ends }
     }
 
-    /// Returns the formula of Appendix B with its numbers; `nothing` without a row.
+    /// Returns the formula of Appendix B with its numbers.
     pub(crate) fn formula(&self) -> &str {
-        self.row.as_ref().map_or("nothing", |row| &row.formula)
+        let unlisted = "samples that Appendix B does not list";
+        self.row.as_ref().map_or(unlisted, |row| &row.formula)
     }
 }
 

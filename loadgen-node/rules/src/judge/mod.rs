@@ -7,7 +7,7 @@ pub(crate) mod machines;
 pub(crate) mod samples;
 
 use crate::{
-    book::{Benchmark, Round, Suite, Table},
+    book::{Benchmark, Compression, Round, Suite, Table},
     record::Node,
 };
 
@@ -19,6 +19,20 @@ pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
         format!(
             "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine return at least two \
              tokens (min_tokens), and run again"
+        )
+    })
+}
+
+/// Returns the reason why a benchmark does not belong to the Network division, although the suite
+/// has it.
+pub fn check_network_rows(benchmark: &Benchmark) -> Option<String> {
+    let is_unlisted =
+        benchmark.compression == Compression::Unstated && benchmark.bandwidth.is_empty();
+    is_unlisted.then(|| {
+        format!(
+            "section 6.2.4 and Appendix B have no row for {}, so that the Network division defines neither its samples nor their \
+             bandwidth: submit it in the Closed or the Open division",
+            benchmark.name
         )
     })
 }

@@ -7,6 +7,7 @@ use netdiv_contract::encoding::Encoding;
 use crate::{
     book::{Benchmark, Compression},
     facts::machines::published_settings,
+    judge::check_network_rows,
     placeholder::is_placeholder,
     record::{Evidence, Node, RunResult},
     subject::{Findings, PlaceJudgement, ResultEntry, Subject},
@@ -21,6 +22,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     });
     for entry in &subject.results {
         let Some(benchmark) = found.benchmark(entry) else { continue };
+        if let Some(text) = check_network_rows(benchmark) {
+            found.fail(&entry.place, text);
+            continue;
+        }
         for (place, record) in entry.records() {
             encoding(subject, entry, benchmark, record, found.at(place));
         }

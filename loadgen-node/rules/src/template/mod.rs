@@ -42,13 +42,14 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Returns the engine that suits a benchmark: a serving engine for a language model, libtorch
-    /// for the others. GPT-J, whose tokens LoadGen infers, searches with beams, as only libtorch
-    /// does here.
+    /// Returns the engine that suits a benchmark: a serving engine for a language model, a class in
+    /// Python for speech, libtorch for the others. GPT-J, whose tokens LoadGen infers, searches with
+    /// beams, as only libtorch does here.
     pub fn of(benchmark: &Benchmark) -> Self {
-        match benchmark.token_latencies {
-            Some(TokenLatencies::Measured) => Self::Openai,
-            Some(TokenLatencies::Inferred) | None => Self::Torch,
+        match (benchmark.form, benchmark.token_latencies) {
+            (SampleForm::Waveform, _) => Self::Python,
+            (_, Some(TokenLatencies::Measured)) => Self::Openai,
+            (_, Some(TokenLatencies::Inferred) | None) => Self::Torch,
         }
     }
 }
@@ -180,6 +181,9 @@ fn dataset_form(benchmark: &Benchmark) -> (&'static str, String) {
             "an .ids file of token ids, from deploy/data/prepare or loadgen-node ids",
             "prompts.ids".into(),
         ),
+        SampleForm::Waveform => {
+            ("a folder of int16 waveforms at 16 kHz, from deploy/data/prepare", "dataset")
+        }
         // One array has no room for samples of different sizes.
         _ if is_varied => {
             ("a folder with a file for each sample, or several joined by +", "dataset".into())

@@ -95,6 +95,13 @@ fn valid(name: &str) -> UpcomingRun {
         "tokens in accuracy mode" => RunSpec { mode: Mode::Accuracy, ..tokens },
         "one language node" => RunSpec { nodes: vec!["node-a"], ..tokens },
         "chat" => chat,
+        "speech" => RunSpec {
+            benchmark: "whisper",
+            dataset_samples: 1633,
+            performance_samples: 1633,
+            sample_bytes: 960_024,
+            ..offline.of_round("v6.1")
+        },
         name => panic!("unknown run: {name}"),
     })
 }

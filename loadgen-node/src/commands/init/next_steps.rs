@@ -6,6 +6,7 @@ use netdiv_node_common::{sanitise::shell_word, words::TODO};
 use netdiv_rules::{
     Division, Scenario,
     book::{Formats, Table},
+    eligibility::outside_network_division,
     template::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF},
 };
 
@@ -43,6 +44,10 @@ pub(super) fn next_steps(
     if template.is_local && template.division == Division::Network {
         lines.push("# N4 forbids nodes over loopback: name other machines, or give run --rehearsal, for practice.".into());
     }
+    let outside = outside_network_division(template.benchmark);
+    lines.extend(outside.filter(|_| template.division == Division::Network).map(|why| {
+        format!("# N25: {why}, with --division, or give run --rehearsal, for practice.")
+    }));
     lines.extend([String::new(), commands]);
     lines.join("\n")
 }

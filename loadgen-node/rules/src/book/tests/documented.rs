@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::book::{Benchmark, Formats, Suite, Table, TokenLatencies};
+use crate::book::{Benchmark, Formats, SampleForm, Suite, Table, TokenLatencies};
 
 fn row(table: &Table, benchmark: &Benchmark) -> String {
     let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(", ") };
@@ -25,7 +25,7 @@ fn language_models_are_listed() {
     let models = table
         .benchmarks
         .iter()
-        .filter(|one| one.token_latencies.is_some() && one.cannot_run.is_none());
+        .filter(|one| one.form == SampleForm::Prompt && one.cannot_run.is_none());
     let rows: Vec<_> = models.map(|benchmark| row(table, benchmark)).collect();
     let head =
         "| benchmark | rounds | releases of LoadGen | TTFT / TPOT, ms |\n|---|---|---|---|\n";
