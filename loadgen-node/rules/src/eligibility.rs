@@ -6,7 +6,8 @@
 mod tests;
 
 pub use crate::judge::{
-    check_network_rows as outside_network_division, check_suite as outside_suite, engines::check_decoding,
+    check_network_rows as outside_network_division, check_suite as outside_suite,
+    engines::check_decoding,
 };
 
 use std::{collections::BTreeMap, path::PathBuf};

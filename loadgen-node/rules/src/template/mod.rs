@@ -182,7 +182,7 @@ fn dataset_form(benchmark: &Benchmark) -> (&'static str, String) {
             "prompts.ids".into(),
         ),
         SampleForm::Waveform => {
-            ("a folder of int16 waveforms at 16 kHz, from deploy/data/prepare", "dataset")
+            ("a folder of int16 waveforms at 16 kHz, from deploy/data/prepare", "dataset".into())
         }
         // One array has no room for samples of different sizes.
         _ if is_varied => {
