@@ -47,7 +47,9 @@ pub struct SharedArgs {
     /// For tests: derive the seed of each sample from this number and its prompt
     ///
     /// Equal prompts then have equal outputs. For models with `sampled = true`.
-    #[arg(long, value_name = "N", hide_short_help = true, help_heading = "Sampling")]
+    // TOML, in which the node publishes its settings, has no larger numbers.
+    #[arg(long, value_name = "N", hide_short_help = true, help_heading = "Sampling",
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub sampling_seed: Option<u64>,
     /// Maximum time to wait for an engine that is still loading [default: python 10m, others 0s]
     #[arg(long, value_name = "TIME", help_heading = "Start of the engine")]

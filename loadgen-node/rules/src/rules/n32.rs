@@ -11,7 +11,7 @@ use crate::{
         min_duration_ms,
     },
     official_log::{DetailLog, test_duration},
-    record::{DatasetPart, PartName, RunResult},
+    record::RunResult,
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, Subject},
 };
 
@@ -134,15 +134,11 @@ fn performance(
 ) {
     let min_duration_ms = min_duration_ms(subject.table, subject.round, benchmark);
     let is_offline = entry.scenario == Some(Scenario::Offline);
-    // N2 permits this part in runs of its test only, whose counts N34 judges.
-    let is_of_test = |part: DatasetPart| part.name == PartName::Test07;
-    let of_test = run.result().filter(|record| record.dataset_part.is_some_and(is_of_test));
-    let loaded = of_test.map_or(benchmark.qsl_size, |record| record.dataset_samples);
     let small = detail.integer("qsl_reported_total_count");
-    let small = small.filter(|total| *total < loaded);
+    let small = small.filter(|total| *total < benchmark.qsl_size);
     let least = [
         ("effective_min_duration_ms", Some(min_duration_ms)),
-        (PERFORMANCE_COUNT, Some(loaded)),
+        (PERFORMANCE_COUNT, Some(benchmark.qsl_size)),
         (SAMPLES_PER_QUERY, is_offline.then_some(benchmark.offline_samples)),
     ];
     for (key, least) in least {
