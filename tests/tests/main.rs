@@ -44,6 +44,7 @@ mod sampling;
 mod security;
 mod service_manager;
 mod sorting;
+mod speech;
 mod tokens;
 mod torch;
 mod torch_tokens;
