@@ -18,7 +18,7 @@ use crate::{
     Finding, Outcome,
     Rule::{self, N2, N10, N32, N33},
     Scenario,
-    book::{Benchmark, Seeds, Table},
+    book::{Benchmark, Seeds, Table, Test},
     compliance::audit_config,
     grouping::NEEDS_SUBMISSION,
     judge::{
@@ -82,10 +82,9 @@ fn is_told(finding: &Finding) -> bool {
 /// Returns a finding if LoadGen must not read the audit.config: its text is not that of a
 /// compliance test of the benchmark.
 fn other_audit_config(benchmark: &Benchmark, run: &UpcomingRun) -> Option<Finding> {
-    let text = run.audit_config.as_ref()?;
-    let is_its = benchmark.compliance.iter().any(|test| audit_config(*test, benchmark) == *text);
+    let is_other = run.audit_config.is_some() && run.test_of(benchmark).is_none();
     let why = "it is not the file of a compliance test of this benchmark; omit it, and run the tests with loadgen-node audit";
-    (!is_its).then(|| Finding::fail(N32, "audit.config", why))
+    is_other.then(|| Finding::fail(N32, "audit.config", why))
 }
 
 /// Official checker's name of top-1 accuracy, the metric that a run computes itself.
@@ -137,9 +136,22 @@ pub struct UpcomingRun {
 }
 
 impl UpcomingRun {
+    /// Returns the benchmark's compliance test whose audit.config LoadGen will read.
+    fn test_of(&self, benchmark: &Benchmark) -> Option<Test> {
+        let text = self.audit_config.as_ref()?;
+        let mut tests = benchmark.compliance.iter().copied();
+        tests.find(|test| audit_config(*test, benchmark) == *text)
+    }
+
     fn subject<'t>(&self, table: &'t Table) -> Subject<'t> {
         let record = &self.record;
+        let benchmark = table.find(&record.benchmark);
+        let test = benchmark.and_then(|benchmark| self.test_of(benchmark));
         let kind = match record.mode {
+            // Other tests have the settings of the performance run, and are judged as such.
+            Mode::Performance if let Some(test) = test.filter(|test| test.needs_script()) => {
+                RunKind::Test(test)
+            }
             _ if record.settings.get("digests") == Some(&Value::Bool(true)) => RunKind::Digests,
             Mode::Accuracy => RunKind::Accuracy,
             Mode::Submission => RunKind::Submission,

@@ -25,8 +25,8 @@ pub const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
 pub const ACCURACY_TXT: &str = "accuracy.txt";
 /// Names of the files with the scores that the official script computed for the samples of TEST01:
 /// first of the accuracy run, then of the test. A benchmark that is not deterministic needs them.
-pub(crate) const BASELINE_SCORES: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
-/// Name of the file in which TEST01 and TEST06 report their verdict on the responses.
+pub const BASELINE_SCORES: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
+/// Name of the file in which TEST01, TEST06 and TEST07 report their verdict on the responses.
 pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
 /// Name of the file in which TEST09 reports its verdict on the lengths of outputs.
 pub const VERIFY_OUTPUT_LENGTH: &str = "verify_output_len.txt";

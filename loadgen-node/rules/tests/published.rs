@@ -210,7 +210,7 @@ fn the_log_of_test06_is_of_one_run_over_the_data_set() {
 #[test]
 fn test07_and_test09_each_issue_a_data_set_of_their_own() {
     const RESULT: &str = "closed/X/results/S/gpt-oss-120b/Offline";
-    let found = |[test07, test09]: [[u64; 2]; 2], verified: u64| {
+    let found = |[test07, test09]: [[u64; 2]; 2], verified: u64, targets: [u64; 2]| {
         let tree = PublishedTree::of("deepseek-r1");
         tree.rename("closed/X/results/S/deepseek-r1", "closed/X/results/S/gpt-oss-120b");
         let write = |path: &str, text: &str| {
@@ -218,13 +218,18 @@ fn test07_and_test09_each_issue_a_data_set_of_their_own() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        for (test, [total, issued]) in [("TEST07", test07), ("TEST09", test09)] {
-            let line = |key: &str, value: u64| {
+        let tests = [("TEST07", test07), ("TEST09", test09)];
+        for ((test, [total, issued]), target) in tests.into_iter().zip(targets) {
+            let line = |key: &str, value: &dyn std::fmt::Display| {
                 format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"metadata\": {{}}}}\n")
             };
-            let text = line("qsl_reported_total_count", total)
-                + &line("generated_query_count", 1)
-                + &line("generated_samples_per_query", issued);
+            let text = line("effective_scenario", &"\"Offline\"")
+                + &line("effective_test_mode", &"\"PerformanceOnly\"")
+                + &line("effective_accuracy_log_rng_seed", &720_381_539_243_781_796_u64)
+                + &line("effective_accuracy_log_sampling_target", &target)
+                + &line("qsl_reported_total_count", &total)
+                + &line("generated_query_count", &1)
+                + &line("generated_samples_per_query", &issued);
             write(&format!("{test}/performance/run_1/mlperf_log_detail.txt"), &text);
         }
         write("TEST07/verify_accuracy.txt", "TEST PASS\n");
@@ -252,14 +257,23 @@ fn test07_and_test09_each_issue_a_data_set_of_their_own() {
         ),
         // Counts of e2e-rag-qna.
         ([[990, 990], [824, 824]], 6396, &["issued 824 samples of a data set of 824"]),
-        ([[990, 990], [6396, 6396]], 990, &["verify_output_len.txt is of 990 samples"]),
+        (
+            [[990, 990], [6396, 6396]],
+            990,
+            &[
+                "verify_output_len.txt has 990 for Total samples, and TEST09 of gpt-oss-120b has 6396",
+            ],
+        ),
     ] {
-        let texts = found(counts, verified);
+        let texts = found(counts, verified, [990, 10_000]);
         assert_eq!(texts.len(), wanted.len(), "{counts:?}: {texts:#?}");
         for part in wanted {
             assert!(texts.iter().any(|text| text.contains(*part)), "{part}: {texts:#?}");
         }
     }
+    let texts = found([[990, 990], [6396, 6396]], 6396, [10_000, 10_000]);
+    let target = "effective_accuracy_log_sampling_target is 10000, not 990: the run was not made with the audit.config of TEST07";
+    assert_eq!(texts, [target]);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use comfy_table::{ContentArrangement, presets::NOTHING};
 
 use netdiv_rules::book::{
-    AllowedDrafts, Benchmark, Compression, Difference, OtherTest, Quality, Suite, Table,
-    TokenLatencies, rounded_target,
+    AccuracyTest, AllowedDrafts, Benchmark, Compression, Difference, LengthTest, Quality, Suite,
+    Table, TokenLatencies, rounded_target,
 };
 
 /// Returns all benchmarks, one per line, or folded to the columns of a terminal.
@@ -165,20 +165,23 @@ fn drafts(benchmark: &Benchmark) -> String {
 }
 
 fn other_tests(benchmark: &Benchmark) -> String {
-    let test = |OtherTest { name, samples }: &OtherTest| match samples {
-        Some(samples) => format!("{name} ({samples} samples)"),
-        None => name.clone(),
-    };
-    let tests = benchmark.other_tests.iter().map(test).collect::<Vec<_>>().join(", ");
+    let tests = benchmark.other_tests.join(", ");
     if tests.is_empty() { tests } else { format!("{tests}: not supported by netdiv") }
 }
 
 fn compliance(benchmark: &Benchmark) -> String {
-    let tests = words(&benchmark.compliance, |test| test.name());
-    match benchmark.sampling {
-        0 => tests,
-        sampling => format!("{tests}; TEST01 logs about {sampling} responses"),
+    let Benchmark { sampling, qsl_size, test07, test09, .. } = benchmark;
+    let mut parts = vec![words(&benchmark.compliance, |test| test.name())];
+    if *sampling > 0 {
+        parts.push(format!("TEST01 logs about {sampling} responses"));
     }
+    parts.extend(test07.as_ref().map(|AccuracyTest { samples, least }| {
+        format!("TEST07 requires a score of {least} over {samples} samples")
+    }));
+    parts.extend(test09.as_ref().map(|LengthTest { least, most }| {
+        format!("TEST09 requires {least} to {most} tokens per output over {qsl_size} samples")
+    }));
+    parts.join("; ")
 }
 
 fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str) -> String {
@@ -311,10 +314,14 @@ mod tests {
             "decoding         sampled: temperature 1, without top_p and top_k",
             "outputs          10240 tokens, also permitted in performance runs [published results",
             "compression      not stated [6.2.4 has no row for it]",
-            "TEST07 (990 samples), TEST09 (6396 samples): not",
+            "TEST07, TEST09; TEST07 requires a score of 60.698 over 990 samples; ",
+            "TEST09 requires 1150.38 to 1406.02 tokens per output over 6396 samples [checker (",
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
+        assert!(
+            of("dlrm-v3").contains("TEST08: not supported by netdiv [checker (models_TEST08)]")
+        );
         assert!(of("rgat").contains("classes          2983 [graph/R-GAT/tools/split_seeds.py"));
         assert!(of("dlrm-v2-99").contains("lossless; whole queries in server [6.2.4]"));
         assert!(of("bert-99").contains("edge suite only"));

@@ -125,10 +125,13 @@ pub struct Benchmark {
     /// Compliance tests that a submission needs.
     #[serde(default)]
     pub compliance: Vec<Test>,
-    /// Required compliance tests that netdiv cannot run; `check` reads only their verdicts and
-    /// counts.
+    /// Data set and threshold of TEST07; `None` without this test.
+    pub test07: Option<AccuracyTest>,
+    /// Bounds of TEST09; `None` without this test.
+    pub test09: Option<LengthTest>,
+    /// Names of required compliance tests that netdiv cannot run; `check` reads only their verdicts.
     #[serde(default)]
-    pub other_tests: Vec<OtherTest>,
+    pub other_tests: Vec<String>,
     /// Number of responses that LoadGen is to log in TEST01 (`accuracy_log_sampling_target`); 0
     /// without TEST01.
     #[serde(default)]
@@ -163,7 +166,17 @@ impl Benchmark {
     /// Returns the names of all compliance tests that a submission needs.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         let made = self.compliance.iter().map(|test| test.name());
-        made.chain(self.other_tests.iter().map(|test| test.name.as_str()))
+        made.chain(self.other_tests.iter().map(String::as_str))
+    }
+
+    /// Returns the number of samples of a test that issues the whole of its data set, each sample
+    /// once; `None` for other tests.
+    pub fn test_samples(&self, test: Test) -> Option<u64> {
+        match test {
+            Test::Test07 => self.test07.as_ref().map(|test| test.samples),
+            Test::Test09 => Some(self.qsl_size),
+            Test::Test01 | Test::Test04 | Test::Test06 => None,
+        }
     }
 
     /// Describes the permitted contents of a sample: the alternative lists of tensors, and the
@@ -435,24 +448,56 @@ pub enum Test {
     Test04,
     /// Responses of language models are consistent
     Test06,
+    /// Responses in performance mode reach a score
+    Test07,
+    /// Outputs in performance mode are as long as the reference's
+    Test09,
 }
 
 impl Test {
+    /// All tests, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Test01, Self::Test04, Self::Test06, Self::Test07, Self::Test09];
+
     /// Name of the test, as in folder names.
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Returns true if the test compares its speed with that of the performance run.
+    pub const fn compares_speed(self) -> bool {
+        matches!(self, Self::Test01 | Self::Test04)
+    }
+
+    /// Returns true if the test compares responses of both modes one by one.
+    pub(crate) const fn compares_responses(self) -> bool {
+        matches!(self, Self::Test01 | Self::Test06)
+    }
+
+    /// Returns true if an official script, which netdiv does not replace, verifies the test.
+    pub const fn needs_script(self) -> bool {
+        matches!(self, Self::Test07 | Self::Test09)
+    }
 }
 
-/// A compliance test that netdiv cannot run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// TEST07: the accuracy in performance mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OtherTest {
-    /// Name of the test, as in folder names.
-    pub name: String,
-    /// Number of samples in the test's data set, and number of samples that LoadGen issues; `None`
-    /// if the test has the data set of a performance run and no fixed number.
-    pub samples: Option<u64>,
+pub struct AccuracyTest {
+    /// Number of samples in the test's data set.
+    pub samples: u64,
+    /// Minimum score (`test07_accuracy_threshold`).
+    pub least: f64,
+}
+
+/// TEST09: the mean number of tokens of an output in performance mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LengthTest {
+    /// Minimum (`test09_min_output_tokens`).
+    pub least: f64,
+    /// Maximum (`test09_max_output_tokens`).
+    pub most: f64,
 }
 
 /// A figure that differs between the rules and the official checker.

@@ -17,8 +17,8 @@ mod table_file;
 mod tests;
 
 pub use benchmark::{
-    AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, OtherTest, Quality,
-    SampleForm, Suite, Test, TokenLatencies, TokenLimits, rounded_target,
+    AccuracyTest, AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements,
+    LengthTest, Quality, SampleForm, Suite, Test, TokenLatencies, TokenLimits, rounded_target,
 };
 pub use element_type::ElementType;
 pub use formats::Formats;

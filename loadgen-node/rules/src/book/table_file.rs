@@ -185,9 +185,15 @@ fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
     );
     require(benchmark.classes != Some(0), "classes must be above 0");
     require(!benchmark.quality.is_empty(), "quality must have at least one target");
+    let is_needed = |test| benchmark.compliance.contains(&test);
     require(
-        benchmark.other_tests.iter().all(|test| test.samples != Some(0)),
-        "the samples of a test in other_tests must be above 0",
+        benchmark.test07.is_some() == is_needed(Test::Test07)
+            && benchmark.test09.is_some() == is_needed(Test::Test09),
+        "test07 is required with TEST07 and invalid without it, and test09 with TEST09",
+    );
+    require(
+        benchmark.test07.as_ref().is_none_or(|test| test.samples > 0),
+        "the samples of test07 must be above 0",
     );
     for quality in &benchmark.quality {
         let share = quality.share.unwrap_or(benchmark.quality_share);
@@ -242,7 +248,7 @@ fn benchmark_problems(benchmark: &Benchmark) -> Vec<String> {
         require(!is_stated || !benchmark.bandwidth.is_empty(), "bandwidth is missing");
         require(benchmark.accuracy_dtype.is_some(), "accuracy_dtype is missing");
         require(
-            benchmark.compliance.contains(&Test::Test01) == (benchmark.sampling > 0),
+            is_needed(Test::Test01) == (benchmark.sampling > 0),
             "sampling is required with TEST01 and invalid without it",
         );
     }
@@ -282,7 +288,8 @@ mod tests {
             ("token_latencies = \"measured\"", "", "require token_latencies"),
             ("data_type = \"uint8\"", "data_type = \"byte\"", "unsupported data type `byte`"),
             ("classes = 1000", "classes = 0", "classes must be above 0"),
-            ("samples = 990", "samples = 0", "in other_tests must be above 0"),
+            ("samples = 990", "samples = 0", "the samples of test07 must be above 0"),
+            ("compliance = [\"TEST07\", \"TEST09\"]", "", "test07 is required with TEST07"),
             ("sampling = 256", "", "sampling is required with TEST01"),
             ("scenarios = [\"offline\"]", "scenarios = [\"ofline\"]", "unknown variant `ofline`"),
             ("qsl = \"60236", "qsl = \"x60236", "invalid seed"),
@@ -313,21 +320,6 @@ mod tests {
             table("rounds = []\nbenchmarks = []").unwrap_err()[0]
                 .contains("at least one benchmark")
         );
-    }
-
-    #[test]
-    fn test09_issues_the_whole_performance_set() {
-        let benchmarks = Table::builtin().unwrap().benchmarks.iter();
-        let mut count = 0;
-        for (benchmark, test) in
-            benchmarks.flat_map(|one| one.other_tests.iter().map(move |test| (one, test)))
-        {
-            if test.name == "TEST09" {
-                assert_eq!(test.samples, Some(benchmark.qsl_size), "{}", benchmark.name);
-                count += 1;
-            }
-        }
-        assert_eq!(count, 3);
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! `audit.config`: the settings that make LoadGen run a compliance test.
 
 use super::{part::STRICTER_SUFFIX, test06};
+use std::fmt::Display;
+
 use crate::{
     Scenario,
-    book::{Benchmark, Test},
-    facts::official_log::Summary,
+    book::{AccuracyTest, Benchmark, LengthTest, Test},
+    facts::official_log::{DetailLog, Summary},
 };
 
 /// Returns the settings with which LoadGen runs the test: the name of each setting in LoadGen's
 /// logs, and its value.
-pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static str, u64)> {
+fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static str, u64)> {
     let sampling = match (test, benchmark.sampling) {
         (Test::Test04, _) => {
             // LoadGen issues a single sample again and again.
@@ -20,6 +22,9 @@ pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static 
             ];
         }
         (Test::Test06, _) => test06::RESPONSES,
+        (Test::Test07, _) => benchmark.test_samples(test).unwrap_or(0),
+        // More than any data set has, so that LoadGen logs all responses.
+        (Test::Test09, _) => 10_000,
         // The benchmark no longer needs the test; its official file has the usual number.
         (Test::Test01, 0) => 4096,
         (Test::Test01, sampling) => sampling.into(),
@@ -41,7 +46,7 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
         format!("# {test} for {}: LoadGen's audit.config for one performance run.", benchmark.name),
         "# It overrides user.conf; remove it after that run.".into(),
     ];
-    let all = |key: &str, value: u64| format!("*.*.{key} = {value}");
+    let all = |key: &str, value: &dyn Display| format!("*.*.{key} = {value}");
     let settings = [("mode", 2)].into_iter().chain(test_settings(test, benchmark));
     if test == Test::Test04 {
         for scenario in Scenario::ALL.map(Scenario::official_name) {
@@ -50,19 +55,46 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
         }
         lines.push("stable-diffusion-xl.Offline.min_query_count = 500".into());
     } else {
-        lines.extend(settings.map(|(key, value)| all(key, value)));
+        lines.extend(settings.map(|(key, value)| all(key, &value)));
     }
-    if test == Test::Test06 {
-        lines.extend(
-            [
-                ("min_query_count", test06::RESPONSES),
-                ("min_duration", 0),
-                ("sample_concatenate_permutation", 0),
-            ]
-            .map(|(key, value)| all(key, value)),
-        );
+    let own = benchmark.test_samples(test);
+    if let Some(queries) = own.or((test == Test::Test06).then_some(test06::RESPONSES)) {
+        lines.extend([all("min_query_count", &queries), all("min_duration", &0)]);
+        lines.extend(own.map(|_| all("performance_issue_unique", &1)));
+        lines.push(all("sample_concatenate_permutation", &0));
+    }
+    // LoadGen ignores the bounds, which the official scripts read.
+    match (test, &benchmark.test07, &benchmark.test09) {
+        (Test::Test07, Some(AccuracyTest { least, .. }), _) => {
+            lines.push(all("test07_accuracy_threshold", least));
+        }
+        (Test::Test09, _, Some(LengthTest { least, most })) => {
+            let bounds = [("min", least), ("max", most)];
+            lines.extend(
+                bounds.map(|(end, value)| all(&format!("test09_{end}_output_tokens"), value)),
+            );
+        }
+        _ => {}
     }
     lines.join("\n") + "\n"
+}
+
+/// Returns the settings of the test that a run did not have, by its detail log, each with both
+/// values.
+pub(crate) fn other_settings(test: Test, benchmark: &Benchmark, detail: &DetailLog) -> Vec<String> {
+    let other = |(setting, want): (&str, u64)| {
+        let key = format!("effective_{setting}");
+        let value = whole_number(detail, &key);
+        let words = || value.map_or_else(|| "missing".into(), |value| value.to_string());
+        (value != Some(want)).then(|| format!("{key} is {}, not {want}", words()))
+    };
+    test_settings(test, benchmark).into_iter().filter_map(other).collect()
+}
+
+/// Returns the log's value under a key as a whole number, with 1 for true and 0 for false.
+fn whole_number(detail: &DetailLog, key: &str) -> Option<u64> {
+    let value = detail.value(key)?;
+    value.as_u64().or_else(|| value.as_bool().map(u64::from))
 }
 
 /// Checks in `run`, LoadGen's summary, that the run used the settings of the test.
@@ -114,5 +146,33 @@ mod tests {
         assert_eq!(tokens.len(), 6);
         assert_eq!(tokens[2], "*.*.accuracy_log_sampling_target = 100");
         assert_eq!(tokens[5], "*.*.sample_concatenate_permutation = 0");
+        // Lines of the official files, in their order.
+        for (test, own) in [
+            (
+                Test::Test07,
+                "accuracy_log_sampling_target = 990
+min_query_count = 990
+min_duration = 0
+performance_issue_unique = 1
+sample_concatenate_permutation = 0
+test07_accuracy_threshold = 60.698",
+            ),
+            (
+                Test::Test09,
+                "accuracy_log_sampling_target = 10000
+min_query_count = 6396
+min_duration = 0
+performance_issue_unique = 1
+sample_concatenate_permutation = 0
+test09_min_output_tokens = 1150.38
+test09_max_output_tokens = 1406.02",
+            ),
+        ] {
+            let want = "mode = 2\naccuracy_log_rng_seed = 720381539243781796\n".to_owned() + own;
+            let want: Vec<_> = want.lines().map(|line| format!("*.*.{line}")).collect();
+            for benchmark in ["gpt-oss-120b", "gpt-oss-120b-interactive"] {
+                assert_eq!(settings(test, benchmark), want);
+            }
+        }
     }
 }

@@ -3,7 +3,11 @@
 
 use std::path::Path;
 
-use crate::facts::official_log::{LogError, Summary};
+use crate::{
+    book::Test,
+    facts::official_log::{LogError, Summary},
+    tree::{VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH},
+};
 
 /// Findings about one part of a test: the responses or the speed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +52,16 @@ impl Part {
 
 /// Suffix of a reason that only netdiv has.
 pub(super) const STRICTER_SUFFIX: &str = "(not required by the official script)";
+
+/// Returns the name of the file with the verdict of a test on the responses; `None` if it examines
+/// none.
+pub const fn responses_file(test: Test) -> Option<&'static str> {
+    match test {
+        Test::Test01 | Test::Test06 | Test::Test07 => Some(VERIFY_ACCURACY),
+        Test::Test04 => None,
+        Test::Test09 => Some(VERIFY_OUTPUT_LENGTH),
+    }
+}
 
 /// Error with all problems that prevent the verification of a compliance test.
 #[derive(Debug, thiserror::Error)]

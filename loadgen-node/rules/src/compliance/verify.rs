@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::{
     audit_config,
     element::{Element, Number},
+    official,
     part::{ComplianceError, Part, both, read_summary},
     performance, test01,
     test06::{self, Requirements},
@@ -13,7 +14,7 @@ use crate::{
     Scenario,
     book::{Benchmark, Test},
     facts::official_log::Summary,
-    tree::{ACCURACY_LOG, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
+    tree::{ACCURACY_LOG, DETAIL, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 
 /// Paths of the submitted runs' files with which [`verify`] compares a compliance run.
@@ -22,7 +23,7 @@ pub struct Reference<'a> {
     /// `mlperf_log_accuracy.json` of the accuracy run, complete and not truncated. Only TEST01
     /// reads it.
     pub accuracy_log: &'a Path,
-    /// `mlperf_log_summary.txt` of the performance run. TEST06 does not read it.
+    /// `mlperf_log_summary.txt` of the performance run. Only TEST01 and TEST04 read it.
     pub summary: &'a Path,
 }
 
@@ -31,13 +32,12 @@ pub struct Reference<'a> {
 pub struct Verification {
     /// True if netdiv passes all parts of the test.
     pub passed: bool,
-    /// Result for the responses, in TEST01 and TEST06. If TEST01 fails because a benchmark is not
+    /// Result for the responses, in all tests but TEST04. If TEST01 fails because a benchmark is not
     /// deterministic, continue with [`baseline`](super::baseline()).
     pub accuracy: Option<Part>,
     /// Result for the speed, in TEST01 and TEST04.
     pub performance: Option<Part>,
-    /// Contents by file name: `verify_accuracy.txt` and `verify_performance.txt`, which the
-    /// official checker reads.
+    /// Contents by file name: the files with the verdict, which the official checker reads.
     pub files: BTreeMap<String, String>,
 }
 
@@ -45,20 +45,22 @@ pub struct Verification {
 ///
 /// Fails if files are missing or were not written by LoadGen, if the test's settings had no effect,
 /// or if the run has no response or no score. The official scripts pass some of these runs. TEST01
-/// and TEST06 read responses as numbers of the benchmark's `accuracy_dtype`. This function does not
-/// check that the benchmark needs the test.
+/// and TEST06 read responses as numbers of the benchmark's `accuracy_dtype`. TEST07 and TEST09 read
+/// the file that their official script left in `compliance_run`. This function does not check that
+/// the benchmark needs the test.
 pub fn verify(
     test: Test,
     benchmark: &Benchmark,
     reference: &Reference<'_>,
     compliance_run: &Path,
 ) -> Result<Verification, ComplianceError> {
-    let log = compliance_run.join(ACCURACY_LOG);
-    let summary = compliance_run.join(SUMMARY);
+    let [log, summary, detail] =
+        [ACCURACY_LOG, SUMMARY, DETAIL].map(|name| compliance_run.join(name));
     let needed: &[&Path] = match test {
         Test::Test01 => &[reference.accuracy_log, reference.summary, &log, &summary],
         Test::Test04 => &[reference.summary, &summary],
         Test::Test06 => &[&log, &summary],
+        Test::Test07 | Test::Test09 => &[&log, &summary, &detail],
     };
     let missing = needed.iter().filter(|path| !path.is_file());
     let missing: Vec<_> = missing.map(|path| format!("{}: no such file", path.display())).collect();
@@ -89,10 +91,15 @@ pub fn verify(
             files.insert(VERIFY_ACCURACY.to_owned(), text);
             (Some(part), None)
         }
+        Test::Test07 | Test::Test09 => {
+            let (part, name, text) = official::verify(test, benchmark, compliance_run)?;
+            files.insert(name, text);
+            (Some(part), None)
+        }
     };
-    for (name, part) in [(VERIFY_ACCURACY, &accuracy), (VERIFY_PERFORMANCE, &performance)] {
-        if let Some(part) = part {
-            files.entry(name.to_owned()).or_insert_with(|| part.report());
+    if files.is_empty() {
+        for (name, part) in [(VERIFY_ACCURACY, &accuracy), (VERIFY_PERFORMANCE, &performance)] {
+            files.extend(part.as_ref().map(|part| (name.to_owned(), part.report())));
         }
     }
     let passed = accuracy.iter().chain(&performance).all(Part::passed);

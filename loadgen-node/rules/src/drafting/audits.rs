@@ -55,7 +55,7 @@ pub(super) fn load(
             Test::Test01 => tree::BASELINE_SCORES.into_iter().for_each(keep),
             // The log has only a hundred responses and is submitted whole, without a hash.
             Test::Test06 => keep(tree::ACCURACY_LOG),
-            Test::Test04 => {}
+            Test::Test04 | Test::Test07 | Test::Test09 => {}
         }
         let verified = match verified {
             Ok(verified) => verified.files,
@@ -70,12 +70,9 @@ pub(super) fn load(
 fn unverifiable_files(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
     let why = why.replace(&format!("{}/", base.display()), "");
     let text = format!("TEST FAIL: the test cannot be verified: {why}\n");
-    let files: &[&str] = match test {
-        Test::Test01 => &[tree::VERIFY_ACCURACY, tree::VERIFY_PERFORMANCE],
-        Test::Test04 => &[tree::VERIFY_PERFORMANCE],
-        Test::Test06 => &[tree::VERIFY_ACCURACY],
-    };
-    files.iter().map(|name| ((*name).to_owned(), text.clone())).collect()
+    let speed = test.compares_speed().then_some(tree::VERIFY_PERFORMANCE);
+    let files = compliance::responses_file(test).into_iter().chain(speed);
+    files.map(|name| (name.to_owned(), text.clone())).collect()
 }
 
 impl Audit {
@@ -89,7 +86,7 @@ impl Audit {
             put(&folder, name, text.as_bytes());
         }
         let folder = place.compliance_accuracy(name);
-        if self.test == Test::Test01 {
+        if !matches!(self.test, Test::Test04 | Test::Test06) {
             let log = &self.run.accuracy_log;
             put(&folder, tree::ACCURACY_LOG, &log.truncated);
             put(&folder, tree::ACCURACY_TXT, compliance::with_hash("", &log.sha256).as_bytes());

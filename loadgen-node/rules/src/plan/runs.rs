@@ -45,9 +45,11 @@ fn scenario_runs(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Pl
     let (performance, data_set) = (of(SECONDS), benchmark.dataset_samples);
     let digests = of(DIGESTS_SECONDS).max(data_set.min(DIGESTS_SAMPLES));
     let tests = benchmark.compliance.iter().map(|test| {
-        // The audit.config of TEST06 sets this number of queries, with one sample each, and no
+        // The audit.config of some tests sets the number of queries, with one sample each, and no
         // minimum duration.
-        let samples = if *test == Test::Test06 { MIN_QUERY_COUNT } else { performance };
+        let own = benchmark.test_samples(*test);
+        let own = own.or((*test == Test::Test06).then_some(MIN_QUERY_COUNT));
+        let samples = own.unwrap_or(performance);
         (test.name(), samples)
     });
     [("performance", performance), ("accuracy", data_set), ("digests", digests)]

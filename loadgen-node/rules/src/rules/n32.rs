@@ -25,7 +25,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         at.fail_each(inferred(subject, entry, detail));
         match entry.benchmark {
             None => at.unknown(NO_BENCHMARK),
-            Some(benchmark) if run.is_performance() && !run.is_token_test() => {
+            Some(benchmark) if run.is_performance() && !run.has_own_length() => {
                 performance(subject, entry, benchmark, run, detail, &mut at);
             }
             Some(_) => {}
@@ -69,8 +69,7 @@ fn too_short(
     run: &RunFiles,
     detail: &DetailLog,
 ) -> Vec<String> {
-    // TEST06 has its own settings.
-    if !run.is_performance() || run.is_token_test() || detail.mode() == Some(Mode::Accuracy) {
+    if !run.is_performance() || run.has_own_length() || detail.mode() == Some(Mode::Accuracy) {
         return Vec::new();
     }
     too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()

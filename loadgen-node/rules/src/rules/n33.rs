@@ -10,7 +10,7 @@ use crate::{
     judge::check_one_token_answers,
     official_log::DetailLog,
     record::{Carrier, Node, RunResult, Verdict},
-    subject::{Findings, PlaceJudgement, RunFiles, Subject, list_first},
+    subject::{Findings, PlaceJudgement, RunFiles, RunKind, Subject, list_first},
 };
 
 /// Maximum number of characters of a value in a finding.
@@ -51,7 +51,7 @@ fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
     }));
     at.fail_each(detail.errors.iter().map(|error| format!("{LOGGED_ERROR}{error}")));
     let is_asked = run.is_performance() && detail.mode() != Some(Mode::Accuracy);
-    if is_asked && !is_too_short_by_design(run, detail) {
+    if is_asked && !may_be_invalid(run, detail) {
         let validity = detail.text("result_validity").unwrap_or("missing");
         if validity != "VALID" {
             at.fail(match detail.text("result_invalid_reason").map(str::trim) {
@@ -72,7 +72,7 @@ fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
     }
     let Some(record) = run.result() else { return };
     let RunResult { verdict, reasons, .. } = record;
-    if *verdict == Verdict::Invalid && is_too_short_by_design(run, detail) {
+    if *verdict == Verdict::Invalid && may_be_invalid(run, detail) {
         return;
     }
     if !matches!(verdict, Verdict::Valid | Verdict::Complete) {
@@ -109,11 +109,13 @@ fn unexplained(record: &RunResult) -> Option<String> {
 }
 
 /// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that
-/// LoadGen always calls it INVALID. Neither the official script nor the checker reads that verdict.
-fn is_too_short_by_design(run: &RunFiles, detail: &DetailLog) -> bool {
-    run.is_token_test()
-        && detail.scenario() == Some(Scenario::Server)
-        && detail.is_on("early_stopping_met") == Some(false)
+/// LoadGen always calls it INVALID. Neither the official script nor the checker reads that verdict,
+/// nor do those of TEST07 and TEST09, which have no speed to meet.
+fn may_be_invalid(run: &RunFiles, detail: &DetailLog) -> bool {
+    matches!(run.kind, RunKind::Test(test) if test.needs_script())
+        || run.is_token_test()
+            && detail.scenario() == Some(Scenario::Server)
+            && detail.is_on("early_stopping_met") == Some(false)
 }
 
 /// Finds keys that LoadGen writes once in a test, but of which a log has several lines: programs

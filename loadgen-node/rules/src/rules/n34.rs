@@ -3,16 +3,12 @@
 
 use super::settings;
 use crate::{
-    book::{Benchmark, Formats, OtherTest, Test},
-    compliance::{self, test_settings},
+    book::{Benchmark, Formats, Test},
+    compliance::{self, other_settings, responses_file},
     input::files::{self, entries},
-    official_log::DetailLog,
     record::RunResult,
     subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree},
-    tree::{
-        ACCURACY_LOG, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH,
-        VERIFY_PERFORMANCE,
-    },
+    tree::{ACCURACY_LOG, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 use netdiv_node_common::words::Mode;
 use std::collections::BTreeMap;
@@ -51,14 +47,11 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
         return found.unknown("", text);
     };
     let (formats, is_foreign) = (subject.formats(), subject.is_foreign());
-    for OtherTest { name: test, samples } in &benchmark.other_tests {
+    for test in &benchmark.other_tests {
         let mut at = found.at(place.compliance(test));
         if tree.path(&place.compliance(test)).is_dir() {
-            let file = if test == "TEST09" { VERIFY_OUTPUT_LENGTH } else { VERIFY_ACCURACY };
-            at.fail_each(verdict(tree, place, test, file, &formats).map(|wrong| wrong.text));
-            if let Some(samples) = samples {
-                verification_files::judge_counts(tree, place, test, *samples, &mut at);
-            }
+            let verdict = verdict(tree, place, test, VERIFY_ACCURACY, &formats);
+            at.fail_each(verdict.map(|wrong| wrong.text));
         } else {
             at.fail(format!(
                 "is missing: make {test}, which {name} needs, with the official scripts"
@@ -89,6 +82,9 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
             }
         }
         at.fail_each(unverified);
+        if let Some(samples) = benchmark.test_samples(*test) {
+            verification_files::judge_counts(tree, place, *test, samples, &mut at);
+        }
         if let Some(run) = entry.run(RunKind::Test(*test)) {
             judge_settings(tree, place, *test, benchmark, run, &mut at);
             let differences = verification_files::differences(
@@ -107,7 +103,7 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
                 match [reference, run].map(is_valid) {
                     [Some(true), Some(true)] if is_failed => {}
                     [Some(true), Some(true)] => at.fail_each(speed(*test, reference, run)),
-                    [Some(_), Some(_)] if *test != Test::Test06 => at.unknown(
+                    [Some(_), Some(_)] if test.compares_speed() => at.unknown(
                         "its speed cannot be compared with the performance run's, because one of the two is not VALID",
                     ),
                     _ => {}
@@ -127,13 +123,12 @@ fn not_verified(
     formats: &Formats,
 ) -> Vec<String> {
     let speed = || verdict(tree, place, test.name(), VERIFY_PERFORMANCE, formats);
-    let speed = if test == Test::Test06 { None } else { speed() };
+    let speed = if test.compares_speed() { speed() } else { None };
     let answers = answers_differ(tree, place, test, benchmark, formats);
     speed.map(|wrong| wrong.text).into_iter().chain(answers).collect()
 }
 
-/// Returns a finding if the verification does not state that the responses are the same in both
-/// modes.
+/// Returns a finding if the verification does not state that the responses pass the test.
 pub(super) fn answers_differ(
     tree: &SubmissionTree,
     place: &ResultPaths,
@@ -141,23 +136,17 @@ pub(super) fn answers_differ(
     benchmark: &Benchmark,
     formats: &Formats,
 ) -> Option<String> {
-    let verdict = || verdict(tree, place, test.name(), VERIFY_ACCURACY, formats);
-    match test {
-        Test::Test01 => verdict().and_then(|wrong| {
-            if wrong.is_contradiction {
-                return Some(wrong.text);
-            }
-            let FileViolation { text: wrong, .. } = wrong;
-            let accuracy = tree.path(&place.compliance_accuracy(test.name()));
-            let scores = test01::compare_scores(&accuracy, benchmark, formats).err()?;
-            Some(format!(
-                "{wrong}. Where the benchmark is not deterministic, score the same samples of both runs and put the official \
-                 script's outputs into its folder: {scores}"
-            ))
-        }),
-        Test::Test04 => None,
-        Test::Test06 => verdict().map(|wrong| wrong.text),
+    let FileViolation { text: wrong, is_contradiction } =
+        verdict(tree, place, test.name(), responses_file(test)?, formats)?;
+    if is_contradiction || test != Test::Test01 {
+        return Some(wrong);
     }
+    let accuracy = tree.path(&place.compliance_accuracy(test.name()));
+    let scores = test01::compare_scores(&accuracy, benchmark, formats).err()?;
+    Some(format!(
+        "{wrong}. Where the benchmark is not deterministic, verify it with loadgen-node audit --reference, which scores the same \
+         samples of both runs: {scores}"
+    ))
 }
 
 /// Violation in a file that the verification of a compliance test wrote (`verify_*.txt`).
@@ -237,19 +226,13 @@ fn judge_settings(
     at: &mut PlaceJudgement,
 ) {
     let Some(detail) = run.detail() else {
-        // The official checker does not require a detail log of TEST06.
+        // The official checker does not require the detail logs of some tests.
         if run.logs.is_none() && !has_sampled(tree, place, run) {
             at.unknown("its settings are unknown: its logs are missing");
         }
         return;
     };
-    let wrong = test_settings(test, benchmark).into_iter().filter_map(|(setting, want)| {
-        let key = format!("effective_{setting}");
-        let value = whole_number(detail, &key);
-        let words = || value.map_or_else(|| "missing".into(), |value| value.to_string());
-        (value != Some(want)).then(|| format!("{key} is {}, not {want}", words()))
-    });
-    let wrong: Vec<_> = wrong.collect();
+    let wrong = other_settings(test, benchmark, detail);
     if !wrong.is_empty() {
         let wrong = wrong.join(", ");
         at.fail(format!("{wrong}: the run was not made with the audit.config of {test}"));
@@ -269,12 +252,6 @@ fn has_sampled(tree: &SubmissionTree, place: &ResultPaths, run: &RunFiles) -> bo
     run.result().is_some_and(is_that_of) && has_entries()
 }
 
-/// Returns the log's value under a key as a whole number, with 1 for true and 0 for false.
-fn whole_number(detail: &DetailLog, key: &str) -> Option<u64> {
-    let value = detail.value(key)?;
-    value.as_u64().or_else(|| value.as_bool().map(u64::from))
-}
-
 /// Returns true if the run is VALID, so that its figures are meaningful (N33); `None` if a log is
 /// missing.
 fn is_valid(run: &RunFiles) -> Option<bool> {
@@ -286,7 +263,7 @@ fn is_valid(run: &RunFiles) -> Option<bool> {
 /// Returns a finding if a test fails by the speeds in LoadGen's logs, even if its verification
 /// files state that it passed.
 fn speed(test: Test, reference: &RunFiles, run: &RunFiles) -> Option<String> {
-    if test == Test::Test06 {
+    if !test.compares_speed() {
         return None;
     }
     let [reference, run] = [reference, run].map(|run| run.folder.join(SUMMARY));

@@ -147,8 +147,7 @@ fn recorded<'a>(
 ) -> Option<RecordedResult<'a>> {
     let place = entry.tree.clone()?;
     let performance = entry.run(RunKind::Performance)?;
-    let tests = [Test::Test01, Test::Test04, Test::Test06];
-    let tests = tests.map(|test| (Some(test), RunKind::Test(test), test.name()));
+    let tests = Test::ALL.map(|test| (Some(test), RunKind::Test(test), test.name()));
     let mut others = BTreeMap::new();
     for (test, kind, name) in tests.into_iter().chain([(None, RunKind::Digests, "digests")]) {
         let run = entry.run(kind);

@@ -4,11 +4,14 @@
 use crate::{
     Rule::{self, N2, N32},
     Scenario,
-    book::{LoadGenSetting, TokenLatencies},
+    book::{LoadGenSetting, Test, TokenLatencies},
     record::RunResult,
     subject::{Findings, ResultEntry, RunFiles, RunKind, Subject},
     user_conf::{compared, differences},
 };
+
+/// Setting with the number of samples that LoadGen loads in performance mode.
+const PERFORMANCE_COUNT: &str = "performance_sample_count_override";
 
 /// Returns a text for each switch, a setting that `rule` requires to be on or off, that has the
 /// other value in the log of a run. A setting that the log does not name is off, unless LoadGen does
@@ -63,7 +66,13 @@ pub(super) fn judge_user_conf(
             let Some(record) = run.result() else { continue };
             let given = overridden_fields(record);
             let mut differ = differences(&text, &record.test_settings, &given, model, scenario);
-            let is_set = |key: &str| compared(scenario).any(|(k, row)| k == key && row.audited);
+            // `audit` makes LoadGen load the whole data set of TEST07.
+            let is_own = |row: &LoadGenSetting| {
+                run.kind == RunKind::Test(Test::Test07) && row.field == PERFORMANCE_COUNT
+            };
+            let is_set = |key: &str| {
+                compared(scenario).any(|(k, row)| k == key && (row.audited || is_own(row)))
+            };
             differ.retain(|key| !(known.contains(key) || run.is_test() && is_set(key)));
             if differ.is_empty() {
                 continue;
@@ -98,7 +107,7 @@ fn overriding_option(record: &RunResult, scenario: Scenario, key: &str) -> Optio
         return Some("--setting");
     }
     let has_samples = record.settings.contains_key("performance_samples");
-    (has_samples && field == "performance_sample_count_override").then_some("--performance-samples")
+    (has_samples && field == PERFORMANCE_COUNT).then_some("--performance-samples")
 }
 
 /// Returns the fields of LoadGen's settings that the run's own settings override, as `FIELD=VALUE`.

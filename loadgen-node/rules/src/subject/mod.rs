@@ -259,9 +259,15 @@ impl RunFiles {
         matches!(self.kind, RunKind::Test(_))
     }
 
-    /// Returns true for the run of TEST06, which has its own settings.
+    /// Returns true for the run of TEST06, which may have an accuracy log alone.
     pub(crate) fn is_token_test(&self) -> bool {
         self.kind == RunKind::Test(Test::Test06)
+    }
+
+    /// Returns true for the run of a test that does not measure the speed: its audit.config sets
+    /// the number of queries, and no minimum duration.
+    pub(crate) fn has_own_length(&self) -> bool {
+        matches!(self.kind, RunKind::Test(test) if !test.compares_speed())
     }
 
     /// Returns true if LoadGen issued the whole data set.

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Scenario,
     book::{Benchmark, Round, RoundName, Suite, Table, Test},
+    compliance::other_settings,
     input::files::{self, entries},
     official_log::DetailLog,
     record::{Division, RunResult},
@@ -85,8 +86,10 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
     let result = record.as_ref().and_then(|record| record.as_ref().ok());
     let logs = Logs::read(dir);
     let detail = logs.detail.as_ref().ok();
+    let benchmark = result.and_then(|result| table.find(&result.benchmark));
+    let test = detail.and_then(|detail| test_of(detail, benchmark));
     let kind = match result.map(|result| result.mode).or_else(|| detail?.mode()) {
-        Some(Mode::Performance) if let Some(test) = detail.and_then(test_of) => RunKind::Test(test),
+        Some(Mode::Performance) if let Some(test) = test => RunKind::Test(test),
         Some(Mode::Accuracy) => RunKind::Accuracy,
         Some(Mode::Submission) => RunKind::Submission,
         _ => RunKind::Performance,
@@ -149,8 +152,15 @@ fn without_tree<'t>(
 }
 
 /// Returns the compliance test whose audit.config a run used, by the settings in effect in
-/// LoadGen's log.
-fn test_of(detail: &DetailLog) -> Option<Test> {
+/// LoadGen's log: a test of the benchmark that has all of them, or else the one that has most.
+fn test_of(detail: &DetailLog, benchmark: Option<&Benchmark>) -> Option<Test> {
+    let exact = benchmark.and_then(|benchmark| {
+        let mut tests = benchmark.compliance.iter().copied();
+        tests.find(|test| other_settings(*test, benchmark, detail).is_empty())
+    });
+    if exact.is_some() {
+        return exact;
+    }
     if detail.is_on("effective_performance_issue_same") == Some(true) {
         return Some(Test::Test04);
     }
@@ -274,14 +284,14 @@ fn entry<'t>(tree: &SubmissionTree, place: ResultPaths, table: &'t Table) -> Res
             logs: None,
         });
     }
-    for test in [Test::Test01, Test::Test04, Test::Test06] {
+    for test in Test::ALL {
         let name = test.name();
         if !tree.path(&place.compliance(name)).is_dir() {
             continue;
         }
         let mut run = logged(RunKind::Test(test), place.compliance_performance(name), name);
-        if test == Test::Test06 && !run.folder.is_dir() {
-            // The official checker requires no logs of this test.
+        if !test.compares_speed() && !run.folder.is_dir() {
+            // The official checker requires no logs of these tests.
             run.logs = None;
         }
         runs.push(run);

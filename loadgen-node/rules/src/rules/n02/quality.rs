@@ -171,8 +171,7 @@ fn latency(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found:
     for run in &entry.runs {
         let Some(detail) = run.detail() else { continue };
         let mut at = found.at(&run.place);
-        // TEST06 has its own settings.
-        let is_bound = run.is_performance() && !run.is_token_test();
+        let is_bound = run.is_performance() && !run.has_own_length();
         let metric = entry.scenario.and_then(|scenario| token_metric(scenario, detail));
         if !subject.is_upcoming {
             at.fail_each(settings::wrong_switches(Rule::N2, subject, entry, run));

@@ -4,15 +4,15 @@
 
 use crate::{
     book::{Benchmark, Formats, Test},
-    compliance::{Part, responses, speed, tokens},
+    compliance::{
+        Part, figure, issued, other_counts, other_statements, responses, responses_file, speed,
+        tokens, values_of,
+    },
     facts::official_log::is_truncated,
     input::files,
     official_log::{DetailLog, metric},
     subject::{PlaceJudgement, ResultEntry, RunFiles, RunKind, SubmissionTree},
-    tree::{
-        ACCURACY_LOG, DETAIL, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH,
-        VERIFY_PERFORMANCE,
-    },
+    tree::{ACCURACY_LOG, DETAIL, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(super) fn differences(
     let is_usable = |run: &RunFiles| run.logs.as_ref().is_some_and(|logs| logs.summary.is_ok());
     let runs = entry.run(RunKind::Performance).zip(entry.run(RunKind::Test(test)));
     let runs = runs.filter(|(reference, run)| is_usable(reference) && is_usable(run));
-    if let Some((reference, run)) = runs.filter(|_| test != Test::Test06) {
+    if let Some((reference, run)) = runs.filter(|_| test.compares_speed()) {
         // From tag v5.1 on TEST01 reads the detail log, which has more digits than the summary.
         let file = format!("{}/{VERIFY_PERFORMANCE}", test.name());
         let names = formats.score_names(&file).next().unwrap_or(["reference score", "test score"]);
@@ -91,6 +91,12 @@ pub(super) fn differences(
             compare(VERIFY_ACCURACY, &figures(found));
             wrong.extend(reason);
         }
+        (Test::Test07 | Test::Test09, _) => {
+            let name = responses_file(test).unwrap_or_default();
+            let text = read(name).unwrap_or_default();
+            let other = other_statements(test, benchmark, &text).into_iter();
+            wrong.extend(other.map(|what| format!("{name} {what}")));
+        }
         _ => {}
     }
     Part { problems: wrong, stricter, ..Part::default() }
@@ -130,20 +136,6 @@ fn more_digits(text: &str, name: &str, summed: &str) -> Option<String> {
 
 fn is_whole(path: &Path) -> bool {
     files::read(path).is_ok_and(|log| !log.is_empty() && !is_truncated(&log))
-}
-
-/// Returns the name and the value of a figure in a line `NAME: VALUE` or `NAME = VALUE`.
-fn figure(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = line.split_once([':', '='])?;
-    // Other text may follow the value.
-    Some((name.trim(), value.split_whitespace().next().unwrap_or_default()))
-}
-
-/// Returns every value of a figure in a text. `loadgen-node audit` writes names as tag v5.0 does,
-/// and later tags differ in the case of the first letter.
-fn values_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
-    let figures = text.lines().filter_map(figure);
-    figures.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
 
 /// Returns findings about figures that a text lacks or contradicts. `figures` contains the right
@@ -219,47 +211,22 @@ fn odd_counts(text: &str, entry: &ResultEntry) -> Option<String> {
     Some(format!("{wrong}: verify the test again"))
 }
 
-/// Finds a test whose log or verification has another number of samples than `samples`, the table's
-/// number. TEST07 and TEST09 issue the whole of their data sets, which differ.
+/// Finds a test whose log has another number of samples than `samples`.
 pub(super) fn judge_counts(
     tree: &SubmissionTree,
     place: &ResultPaths,
-    test: &str,
+    test: Test,
     samples: u64,
     at: &mut PlaceJudgement,
 ) {
-    // TEST09 states how many outputs its mean covers.
-    let verification = format!("{}/{VERIFY_OUTPUT_LENGTH}", place.compliance(test));
-    let text = files::read_to_string(&tree.path(&verification)).unwrap_or_default();
-    let wanted = samples.to_string();
-    for other in values_of(&text, "Total samples").into_iter().filter(|said| *said != wanted) {
-        at.fail(format!(
-            "{VERIFY_OUTPUT_LENGTH} is of {other} samples, and {test} issues {samples}: run {test} again with its own data set \
-             and audit.config"
-        ));
-    }
-    let log = tree.path(&format!("{}/{DETAIL}", place.compliance_performance(test)));
-    let counts = DetailLog::read(&log).ok().as_ref().and_then(counts);
-    let Some((total, issued)) = counts else {
+    let log = tree.path(&format!("{}/{DETAIL}", place.compliance_performance(test.name())));
+    match DetailLog::read(&log).ok().as_ref().and_then(issued) {
+        Some(counts) => at.fail_each(other_counts(test, samples, counts)),
         // The official checker does not require the logs of these tests.
-        return at.unknown(format!(
+        None => at.unknown(format!(
             "its numbers of samples are unknown: {DETAIL} is missing, or has no counts"
-        ));
-    };
-    if total != samples || issued != samples {
-        at.fail(format!(
-            "LoadGen issued {issued} samples of a data set of {total}, and {test} issues {samples} of {samples}: run {test} \
-             again with its own data set and audit.config"
-        ));
+        )),
     }
-}
-
-/// Returns the numbers of samples in the data set and in LoadGen's queries.
-fn counts(detail: &DetailLog) -> Option<(u64, u64)> {
-    // Offline has one query.
-    let queries = detail.integer("generated_query_count").unwrap_or(1);
-    let issued = queries.saturating_mul(detail.integer("generated_samples_per_query")?);
-    Some((detail.integer("qsl_reported_total_count")?, issued))
 }
 
 #[cfg(test)]

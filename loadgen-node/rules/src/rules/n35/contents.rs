@@ -6,6 +6,7 @@ use super::measurements;
 use crate::{
     Division, Outcome,
     book::Test,
+    compliance::responses_file,
     input::files::entries,
     placeholder::is_placeholder,
     rules::n36::unwritten,
@@ -168,6 +169,8 @@ fn of_test(place: &ResultPaths, test: Test) -> Vec<FolderRequirements> {
         Test::Test06 => {
             vec![whole(vec![VERIFY_ACCURACY, "accuracy"]), accuracy(vec![ACCURACY_LOG])]
         }
+        // The official checker reads nothing else.
+        Test::Test07 | Test::Test09 => vec![whole(responses_file(test).into_iter().collect())],
     }
 }
 
