@@ -54,6 +54,8 @@ pub struct Benchmark {
     /// are the likeliest.
     #[serde(default)]
     pub sampled: bool,
+    /// Number of tokens of the longest prompt in accuracy runs, if they have a separate data set.
+    pub(super) accuracy_prompt_tokens: Option<u64>,
     /// Mean number of output tokens in performance runs, if no quality target states it.
     pub(super) mean_output_tokens: Option<f64>,
     /// True if a performance run may be shorter than the round's minimum duration.
@@ -209,6 +211,13 @@ impl Benchmark {
         let limits = self.tokens()?;
         let output_max = self.output_limits(PartName::Performance).into_iter().max()?;
         Some(TokenLimits { output_max, ..limits })
+    }
+
+    /// Returns the number of tokens of the longest prompt and its longest output.
+    pub fn context_tokens(&self) -> Option<u64> {
+        let (limits, performance) = (self.tokens()?, self.performance_tokens()?);
+        let prompt = self.accuracy_prompt_tokens.unwrap_or(limits.prompt);
+        Some((prompt + limits.output_max).max(performance.prompt + performance.output_max))
     }
 
     /// Returns the maximum numbers of output tokens, any of which runs with a part of the data set

@@ -75,14 +75,12 @@ fn check_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Opti
 /// Returns the reason why outputs at a node may be truncated: the context of its serving engine is
 /// too short for the benchmark's longest prompt and output.
 fn check_context(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
-    let (limits, name) = (benchmark.tokens()?, &benchmark.name);
+    let (needed, name) = (benchmark.context_tokens()?, &benchmark.name);
     let room = found(&published_settings(machine))?.context_tokens?;
-    let needed = limits.prompt + limits.output_max;
     (room < needed).then(|| {
         format!(
-            "its serving engine has a context of {room} tokens, but prompts of {name} have up to {} and outputs up to {}, so that \
-             outputs may be truncated: start the engine with a context of {needed} tokens, and run again",
-            limits.prompt, limits.output_max
+            "its serving engine has a context of {room} tokens, but a prompt of {name} and its output have up to {needed}, so that \
+             outputs may be truncated: start the engine with a context of {needed} tokens, and run again"
         )
     })
 }

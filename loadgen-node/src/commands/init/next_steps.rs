@@ -149,12 +149,12 @@ fn data_and_model(template: &TemplateValues<'_>) -> Vec<String> {
 /// Returns the command that starts the serving engine on each node; `None` for other engines than
 /// `openai`.
 fn serving_engine(template: &TemplateValues<'_>) -> Option<String> {
-    let limits = template.benchmark.tokens().filter(|_| template.engine == Engine::Openai)?;
+    let context = template.benchmark.context_tokens();
+    let context = context.filter(|_| template.engine == Engine::Openai)?;
     Some(format!(
-        "vllm serve CHECKPOINT --served-model-name {} --host 127.0.0.1 --port 8000 --max-num-seqs 256 --max-model-len {} \
+        "vllm serve CHECKPOINT --served-model-name {} --host 127.0.0.1 --port 8000 --max-num-seqs 256 --max-model-len {context} \
          --no-enable-prefix-caching --generation-config vllm --enable-prompt-tokens-details    # on each node; NETDIV/docs/ENGINES.md has other engines",
-        template.benchmark.name,
-        limits.prompt + limits.output_max
+        template.benchmark.name
     ))
 }
 
