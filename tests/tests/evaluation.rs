@@ -65,6 +65,36 @@ def check(problem, completion, timeout):
     return {"passed": problem["task_id"] != "ruby", "result": "No such file or directory: 'ruby'"}
 "#;
 
+/// Reads the log that its options name, as eval_mlperf_accuracy.py does.
+const GPT_OSS: &str = r#"
+import json, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+print(f"Total samples evaluated: {len(json.load(open(options['--mlperf-log'])))}")
+assert options["--tokenizer"] == "gpt-oss-120b"
+print("\n\nPrinting for submission_checker:\n\n'exact_match': 83.565")
+"#;
+
+/// Judges programs as eval_accuracy.py of gpt-oss-120b does: it hides the errors of the runner.
+const RUNNER: &str = r#"
+def load_lcb_benchmark(): return {"1": None}
+def evaluate_livecodebench_detailed(code, question_id):
+    try:
+        import lcb_runner
+        return False, "Failed one or more test cases"
+    except ImportError as error:
+        return False, f"Evaluation error: {type(error).__name__}: {error}"
+"#;
+
+/// Reads the log in the folder that its options name, as accuracy_eval.py does.
+const WHISPER: &str = r#"
+import json, os, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+assert options["--output_dtype"] == "int8" and "--dataset_dir" in options
+assert "MAX_DURATION" not in os.environ
+json.load(open(os.path.join(options["--log_dir"], "mlperf_log_accuracy.json")))
+print("Word Error Rate: 2.164954%, accuracy=97.835046%")
+"#;
+
 /// Creates a checkout with scripts of these texts in a folder.
 fn reference(folder: &Folder, imagenet: &str) -> String {
     let tools = "inference/vision/classification_and_detection/tools";
@@ -87,7 +117,7 @@ fn accuracy_run(name: &str, args: &[&str]) -> Outcome {
 }
 
 /// Creates a virtual environment without packages.
-fn bare_python(folder: &Folder) -> String {
+pub(crate) fn bare_python(folder: &Folder) -> String {
     let python = folder.path("python");
     let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
     assert!(made.expect("python3 starts").success());
@@ -98,6 +128,8 @@ fn bare_python(folder: &Folder) -> String {
 fn evaluate(args: &[&str], folder: &Folder) -> Ended {
     let mut command = command("loadgen-node");
     command.env("XDG_CACHE_HOME", folder.root()).env("PYTHONPATH", folder.root());
+    // Some scripts would leave samples out.
+    command.env("MAX_DURATION", "1");
     Ended::of(command.arg("accuracy").args(args))
 }
 
@@ -174,7 +206,7 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
     let text = boxes.read("accuracy.txt");
     assert!(text.starts_with("mAP=38.000%\n"), "{text}");
     let more = [&whole[..], &["--max-images", "1"]].concat();
-    assert!(try_it(&boxes, &more, 2, "--max-images: after --"));
+    assert!(try_it(&boxes, &more, 2, "--max-images: vision/"));
     fs::write(boxes.path("mlperf_log_accuracy.json"), "[]").expect("a writable path");
     assert!(try_it(&boxes, &whole, 2, "is not what LoadGen wrote in this run"));
 }
@@ -202,8 +234,14 @@ fn what_a_script_needs_beside_its_packages_is_named_before_there_is_a_run() {
     folder.write(&format!("{submodules}/prm800k/README.md"), "");
     let module = "would count answers as wrong: ModuleNotFoundError: No module named 'lcb_runner'; it needs its submodules";
     check("deepseek-r1", &data, 2, &[module]);
+    folder.write("inference/language/gpt-oss-120b/eval_mlperf_accuracy.py", "");
+    folder.write("inference/language/gpt-oss-120b/eval_accuracy.py", RUNNER);
+    let of_gpt_oss = ["--reference-data=acc.parquet", "--tokenizer=gpt-oss-120b"];
+    let module = "as wrong: Evaluation error: ModuleNotFoundError: No module named 'lcb_runner'; it needs its submodule";
+    check("gpt-oss-120b", &of_gpt_oss, 2, &[module]);
     folder.write("lcb_runner.py", "");
     check("deepseek-r1", &data, 0, &[]);
+    check("gpt-oss-120b", &of_gpt_oss, 0, &[]);
 
     let data = [&data[..], &["--checkpoint-path", "mixtral"]].concat();
     check("mixtral-8x7b", &data, 2, &["No module named 'mxeval'; it needs a clone"]);
@@ -243,8 +281,43 @@ fn a_script_that_did_not_judge_every_answer_leaves_no_figures() {
         // The script's output is printed, too.
         evaluate_run(&run, &args, &folder)
             .expect_text(code, want)
+            .expect_text(code, "runs programs that the model wrote, with the rights of this user")
             .expect_text(code, "INFO - aime results");
         assert_eq!(run.path("accuracy.txt").exists(), code == 0, "{want}");
+    }
+}
+
+#[test]
+fn scripts_of_later_rounds_find_the_log_and_their_metrics_are_read() {
+    let node = SutNode::start("a", &["--engine", "decoder", "--model", "sorting"]);
+    let run = LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "sorting"])
+        .accuracy()
+        .run()
+        .expect(0);
+    let record = run.read("result.json");
+    let folder = Folder::create();
+    folder.write("lcb_runner.py", "");
+    let python = bare_python(&folder);
+    folder.write("inference/language/gpt-oss-120b/eval_mlperf_accuracy.py", GPT_OSS);
+    folder.write("inference/language/gpt-oss-120b/eval_accuracy.py", RUNNER);
+    folder.write("inference/language/deepseek-r1/submodules/LiveCodeBench/README.md", "");
+    folder.write("inference/speech2text/accuracy_eval.py", WHISPER);
+    let reference = folder.path("inference");
+    for (benchmark, options, want) in [
+        (
+            "gpt-oss-120b",
+            &["--reference-data", "acc.parquet", "--tokenizer", "gpt-oss-120b"][..],
+            "exact_match 83.565",
+        ),
+        ("whisper", &["--manifest", "dev-all-repack.json"], "ACCURACY 97.835046"),
+    ] {
+        // The linked LoadGen release may not know the benchmark.
+        let named = record.replace("\"sorting\"", &format!("\"{benchmark}\""));
+        fs::write(run.path("result.json"), named).expect("a writable path");
+        let args = ["--python", &python, "--reference", &reference, "--"];
+        evaluate_run(&run, &[&args[..], options].concat(), &folder).expect_text(0, want);
+        assert!(run.read("accuracy.txt").contains("\nhash="), "{benchmark}");
     }
 }
 

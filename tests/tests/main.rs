@@ -4,6 +4,7 @@
 //! Each file is a module: `cargo test --release -p e2e failure::` runs the tests of `failure.rs`.
 
 mod accuracy;
+mod audit;
 mod bad_input;
 mod calls;
 mod command_line;

@@ -9,7 +9,9 @@ use netdiv_rules::{
 
 use crate::{
     RunError,
-    evaluation::{Environment, check_options, evaluate, try_out},
+    evaluation::{
+        Environment, OptionForm, Scorer, check_files, check_options, check_submodules, try_out,
+    },
     output::{self, say},
     record::{RunResult, Verdict},
     recording::read_unchanged,
@@ -58,18 +60,18 @@ impl AccuracyArgs {
             let table = self.table.read()?;
             return unknown(&table, name);
         };
-        check_options(script, &self.reference, &self.options)?;
-        if let Some(trial) = &script.trial {
-            try_out(script, trial, &self.reference, &self.environment(script)?)?;
+        self.check(script)?;
+        if script.trial.is_some() {
+            let environment = Environment::of(script, self.python.as_deref())?;
+            try_out(script, &self.reference, &environment)?;
         }
         Ok(0)
     }
 
-    fn environment(&self, script: &OfficialScript) -> Result<Environment, RunError> {
-        match &self.python {
-            Some(folder) => Environment::from_folder(folder),
-            None => Environment::of(script),
-        }
+    /// Fails if the checkout or the options lack something.
+    fn check(&self, script: &OfficialScript) -> Result<(), RunError> {
+        check_options(script, &self.reference, &self.options, OptionForm::AfterDashes)?;
+        check_submodules(script, &self.reference)
     }
 
     fn evaluate(&self, folder: &Path) -> Result<u8, RunError> {
@@ -77,17 +79,15 @@ impl AccuracyArgs {
         let log = accuracy_log_digest(folder, &run)?;
         let table = self.table.read()?;
         let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));
-        let (script, benchmark): (&OfficialScript, &Benchmark) =
+        let (script, benchmark): (&'static OfficialScript, &Benchmark) =
             known.map_or_else(|| unknown(&table, &run.benchmark), Ok)?;
-        let (file, metrics) = evaluate(
-            script,
-            folder,
-            log,
-            benchmark,
-            &self.reference,
-            || self.environment(script),
-            &self.options,
-        )?;
+        self.check(script)?;
+        check_files(script, folder, &self.reference, &self.options)?;
+        let environment = Environment::of(script, self.python.as_deref())?;
+        try_out(script, &self.reference, &environment)?;
+        let (reference, given) = (self.reference.clone(), &self.options);
+        let scorer = Scorer { script, benchmark, reference, given, environment };
+        let (file, metrics) = scorer.evaluate(folder, log)?;
         say(file.display())?;
         for (metric, value) in &metrics {
             say(format_args!("  {metric} {value}"))?;

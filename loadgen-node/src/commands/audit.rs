@@ -3,24 +3,33 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
-    compliance::{self, Reference, Verification},
+    compliance::{self, Part, Reference, Verification},
     record::RunResult,
 };
+use serde_json::Value;
 use tracing::info;
 
 use crate::{
     RunError,
+    evaluation::{
+        Environment, OfficialTest, OptionForm, Scorer, check_files, check_named_files,
+        check_options, check_submodules, option_value,
+    },
     output::{self, say},
     recording::read_unchanged,
+    run::outcome::accuracy,
     settings::{TableArgs, usage},
 };
+
+/// Heading of options in the help.
+const SCRIPTS: &str = "Official scripts";
 
 /// Options of `loadgen-node audit`.
 #[derive(Debug, clap::Args)]
@@ -39,6 +48,18 @@ pub(crate) struct AuditArgs {
     /// [default: all]
     #[arg(long, value_delimiter = ',')]
     tests: Vec<Test>,
+    /// Checkout of mlcommons/inference for the round, whose scripts verify TEST07 and TEST09. In
+    /// TEST01, its accuracy script compares the scores of both runs if responses differ
+    #[arg(long, value_name = "DIR", help_heading = SCRIPTS)]
+    reference: Option<PathBuf>,
+    /// Virtual environment that has the accuracy script's packages [default: that of `accuracy`]
+    #[arg(long, value_name = "DIR", requires = "reference", help_heading = SCRIPTS)]
+    python: Option<PathBuf>,
+    /// Option of the accuracy script, such as --tokenizer=DIR; repeat it for each. An error names the
+    /// missing ones
+    #[arg(long, value_name = "OPTION", requires = "reference", help_heading = SCRIPTS)]
+    #[arg(allow_hyphen_values = true)]
+    script_option: Vec<String>,
     #[command(flatten)]
     table: TableArgs,
     /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes;
@@ -69,6 +90,7 @@ impl AuditArgs {
             say(format_args!("{} needs no compliance test", benchmark.name))?;
             return Ok(0);
         }
+        let scripts = self.scripts(benchmark, &tests)?;
         let log = self.accuracy.join(output::ACCURACY);
         let summary = self.performance.join(output::SUMMARY);
         let reference = Reference { accuracy_log: &log, summary: &summary };
@@ -81,15 +103,74 @@ impl AuditArgs {
         for test in tests {
             let folder = self.output.join(test.name());
             run_test(test, benchmark, settings.clone(), &folder, &self.options)?;
+            if let Some((scorer, official)) = &scripts
+                && let Some(official) = official.iter().find(|official| official.test == test)
+            {
+                official.verify(&folder, scorer)?;
+            }
             let verified = compliance::verify(test, benchmark, &reference, &folder)
                 .map_err(|error| RunError::Failed(format!("{}: {error}", test.name())))?;
             for (name, text) in &verified.files {
                 output::write(&folder.join(name), text.as_bytes())?;
             }
-            output::report(report(test, &verified, &folder));
-            passed &= verified.passed;
+            let differs = |part: &Part| test == Test::Test01 && !part.passes_script();
+            let differs = verified.accuracy.as_ref().is_some_and(differs);
+            let scores = match &scripts {
+                Some((scorer, _)) if differs => Some(scorer.compare(&self.accuracy, &folder)?),
+                _ => None,
+            };
+            output::report(report(test, &verified, scores.as_ref(), &folder));
+            if differs && scores.is_none() {
+                output::report(
+                    "  if the benchmark is not deterministic, repeat TEST01 with --reference, which compares the scores of both runs",
+                );
+            }
+            passed &= has_passed(&verified, scores.as_ref());
         }
         Ok(u8::from(!passed))
+    }
+
+    /// Returns the official scripts that the tests use, with all that they need: the accuracy script,
+    /// and the verification of each test that has one. `None` without --reference, which some tests
+    /// require.
+    fn scripts<'a>(
+        &'a self,
+        benchmark: &'a Benchmark,
+        tests: &[Test],
+    ) -> Result<Option<(Scorer<'a>, Vec<OfficialTest>)>, RunError> {
+        let needing: Vec<_> = tests.iter().copied().filter(|test| test.needs_script()).collect();
+        let has_two_runs = tests.contains(&Test::Test01);
+        let Some(reference) = &self.reference else {
+            return match needing[..] {
+                [] => Ok(None),
+                [test, ..] => usage(format!(
+                    "official scripts verify {test} of {}: add --reference DIR, a checkout of mlcommons/inference for the round \
+                     (docs/SUBMISSION.md)",
+                    benchmark.name
+                )),
+            };
+        };
+        let script = accuracy::script(&benchmark.name);
+        let Some(script) = script.filter(|_| has_two_runs || !needing.is_empty()) else {
+            return usage(format!(
+                "--reference: these tests of {} use no official script; leave it out",
+                benchmark.name
+            ));
+        };
+        let (reference, given) =
+            (path::absolute(reference).map_err(RunError::failed)?, &self.script_option);
+        let find = |test: &Test| OfficialTest::find(*test, benchmark, &reference);
+        let official = needing.iter().map(find).collect::<Result<_, _>>()?;
+        if has_two_runs || needing.contains(&Test::Test07) {
+            check_options(script, &reference, given, OptionForm::Named)?;
+            check_named_files(script, given)?;
+        }
+        if has_two_runs {
+            check_submodules(script, &reference)?;
+            check_files(script, &self.accuracy, &reference, given)?;
+        }
+        let environment = Environment::of(script, self.python.as_deref())?;
+        Ok(Some((Scorer { script, benchmark, reference, given, environment }, official)))
     }
 }
 
@@ -115,14 +196,48 @@ fn refuse_own(options: &[String]) -> Result<(), RunError> {
     }
 }
 
+/// Sets the part of the settings that TEST07 has of its own: its data set, and the number of samples
+/// that LoadGen loads.
+fn set_own_data(
+    settings: &mut BTreeMap<String, Value>,
+    samples: u64,
+    options: &[String],
+) -> Result<(), RunError> {
+    let given = option_value(options, "--dataset");
+    let recorded = settings.get("dataset").and_then(Value::as_str);
+    let has_parts = given.or(recorded).is_some_and(|dataset| dataset.ends_with(".toml"));
+    if !has_parts && given.is_none() {
+        return usage(format!(
+            "TEST07 has a data set of its own, of {samples} samples, and that of the performance run ({}) is one: add \
+             --tests TEST07 -- --dataset FILE",
+            recorded.unwrap_or("unknown")
+        ));
+    }
+    if has_parts {
+        settings.insert("dataset_part".into(), Test::Test07.name().into());
+    }
+    // LoadGen's mlperf.conf has the number of the performance run.
+    info!(
+        "TEST07 runs with performance_sample_count_override = {samples}: with the number of the performance run, LoadGen would \
+         make no query in offline"
+    );
+    settings.insert("performance_samples".into(), samples.into());
+    Ok(())
+}
+
 /// Runs LoadGen with the test's audit.config.
 fn run_test(
     test: Test,
     benchmark: &Benchmark,
-    settings: BTreeMap<String, serde_json::Value>,
+    mut settings: BTreeMap<String, Value>,
     folder: &Path,
     options: &[String],
 ) -> Result<(), RunError> {
+    if test == Test::Test07
+        && let Some(samples) = benchmark.test_samples(test)
+    {
+        set_own_data(&mut settings, samples, options)?;
+    }
     let claim = output::prepare(folder)?;
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
     let mut settings = toml::Table::try_from(settings).map_err(RunError::failed)?;
@@ -155,10 +270,21 @@ fn run_test(
     }
 }
 
-fn report(test: Test, verified: &Verification, folder: &Path) -> String {
+/// Returns true if netdiv passes the test. Equal scores of both runs replace equal responses.
+fn has_passed(verified: &Verification, scores: Option<&Part>) -> bool {
+    let Some(scores) = scores else { return verified.passed };
+    let is_complete = |part: &Part| part.stricter.is_empty();
+    scores.passed()
+        && verified.accuracy.iter().all(is_complete)
+        && verified.performance.iter().all(Part::passed)
+}
+
+fn report(test: Test, verified: &Verification, scores: Option<&Part>, folder: &Path) -> String {
     let verdict = |passed: bool| if passed { "pass" } else { "FAIL" };
-    let mut lines = vec![format!("{}: {}", test.name(), verdict(verified.passed))];
-    for (name, part) in [("accuracy", &verified.accuracy), ("performance", &verified.performance)] {
+    let mut lines = vec![format!("{}: {}", test.name(), verdict(has_passed(verified, scores)))];
+    let (responses, performance) = (verified.accuracy.as_ref(), verified.performance.as_ref());
+    for (name, part) in [("accuracy", responses), ("scores", scores), ("performance", performance)]
+    {
         if let Some(part) = part {
             lines.push(format!("  {name:<12} {}", verdict(part.passed())));
             let parts = [&part.notes, &part.figures, &part.problems, &part.stricter];

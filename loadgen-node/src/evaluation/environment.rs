@@ -22,8 +22,13 @@ pub(crate) struct Environment {
 const MADE: &str = "made";
 
 impl Environment {
-    /// Uses the operator's environment, which must have all that the script needs.
-    pub(crate) fn from_folder(folder: &Path) -> Result<Self, RunError> {
+    /// Returns the operator's environment in the folder `own`, which must have all that the script
+    /// needs, or else the script's environment in netdiv's cache.
+    pub(crate) fn of(script: &OfficialScript, own: Option<&Path>) -> Result<Self, RunError> {
+        own.map_or_else(|| Self::cached(script), Self::from_folder)
+    }
+
+    fn from_folder(folder: &Path) -> Result<Self, RunError> {
         let programs = folder.join("bin");
         if !programs.join("python3").exists() {
             return usage(format!(
@@ -36,7 +41,7 @@ impl Environment {
 
     /// Returns the environment of a script in netdiv's cache. The first call for a script, or for a
     /// changed list of its packages, creates the environment and downloads the packages.
-    pub(crate) fn of(script: &OfficialScript) -> Result<Self, RunError> {
+    fn cached(script: &OfficialScript) -> Result<Self, RunError> {
         let folder = cache()?.join("accuracy").join(script.name);
         let packages = script.packages;
         let failed = |why: &dyn std::fmt::Display| {

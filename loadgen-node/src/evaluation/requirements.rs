@@ -1,48 +1,61 @@
 //! Requirements of an official script that are missing, and options that it must not get.
 
-use std::{fmt::Display, path::Path};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use super::{child_process, environment::Environment};
 use crate::{
     RunError,
-    run::outcome::accuracy::{OfficialScript, OptionValue, Trial},
+    run::outcome::accuracy::{OfficialScript, OptionValue, audit_option},
     settings::usage,
 };
 
-/// Fails if the checkout `reference` lacks the script or its submodules, if required options are
-/// missing from `given`, or if an option in `given` would change the script's figures.
+/// Way in which a command takes options for a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OptionForm {
+    /// As words after `--`.
+    AfterDashes,
+    /// As values of `--script-option`.
+    Named,
+}
+
+/// Returns the path of a file in the checkout `reference`. Fails if the checkout lacks it.
+pub(super) fn in_checkout(reference: &Path, file: &str) -> Result<PathBuf, RunError> {
+    let path = reference.join(file);
+    if path.is_file() {
+        return Ok(path);
+    }
+    usage(format!(
+        "--reference {}: it has no {file}; give a checkout of mlcommons/inference for the round (docs/SUBMISSION.md)",
+        reference.display()
+    ))
+}
+
+/// Fails if the checkout `reference` lacks the script, if required options are missing from `given`,
+/// or if an option in `given` would change the script's figures.
 pub(crate) fn options(
     script: &OfficialScript,
     reference: &Path,
     given: &[String],
+    form: OptionForm,
 ) -> Result<(), RunError> {
-    if !reference.join(script.file).is_file() {
-        return usage(format!(
-            "--reference {}: it has no {}; give a checkout of mlcommons/inference for the round (docs/SUBMISSION.md)",
-            reference.display(),
-            script.file
-        ));
-    }
-    // A submodule that was not fetched is an empty folder.
-    let is_there = |folder: &str| {
-        reference.join(folder).read_dir().is_ok_and(|mut entries| entries.next().is_some())
-    };
-    if let Some(folder) = script.submodules.iter().find(|folder| !is_there(folder)) {
-        let checkout = reference.display();
-        return usage(format!(
-            "{checkout}/{folder}: it is empty, and {} reads it; fetch it: git -C {checkout} submodule update --init {folder}",
-            script.file
-        ));
-    }
+    in_checkout(reference, script.file)?;
     // Python's argparse accepts abbreviated options; these checks accept only complete names.
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     let names: Vec<_> =
         given.iter().filter(|word| word.starts_with("--")).map(|word| name(word)).collect();
     let asked = script.asked.iter().filter(|(option, _)| !names.iter().any(|name| name == option));
-    let asked: Vec<_> = asked.map(|(option, takes)| format!("{option} {takes}")).collect();
+    let asked = asked.map(|(option, takes)| match form {
+        OptionForm::AfterDashes => format!("{option} {takes}"),
+        OptionForm::Named => audit_option(option, takes),
+    });
+    let asked: Vec<_> = asked.collect();
     if !asked.is_empty() {
+        let dashes = if form == OptionForm::AfterDashes { "-- " } else { "" };
         return usage(format!(
-            "{} needs options that the run does not know; add: -- {}",
+            "{} needs options that the run does not know; add: {dashes}{}",
             script.file,
             asked.join(" ")
         ));
@@ -51,21 +64,60 @@ pub(crate) fn options(
     let allowed: Vec<_> = allowed.copied().collect();
     match names.iter().find(|name| !allowed.contains(&name.as_str())) {
         None => Ok(()),
-        Some(other) if allowed.is_empty() => usage(format!(
-            "{other}: {} takes no options from you; leave it out after --",
-            script.file
-        )),
+        Some(other) if allowed.is_empty() => {
+            usage(format!("{other}: {} takes no options from you; leave it out", script.file))
+        }
         Some(other) => usage(format!(
-            "{other}: after -- {} takes {}; the rest is known from the run",
+            "{other}: {} takes {} from you; the rest is known from the run",
             script.file,
             allowed.join(", ")
         )),
     }
 }
 
+/// Fails if a file that an option in `given` names does not exist.
+pub(crate) fn named_files(script: &OfficialScript, given: &[String]) -> Result<(), RunError> {
+    for (option, _) in script.asked.iter().filter(|(_, takes)| *takes == "FILE") {
+        let file = option_value(given, option).filter(|file| !Path::new(file).is_file());
+        if let Some(file) = file {
+            return usage(format!("{option} {file}: there is no such file"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the value of an option in `words`: the rest of its word after `=`, or the next word.
+pub(crate) fn option_value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix(option) {
+            Some("") => return words.next().map(String::as_str),
+            Some(rest) if let Some(value) = rest.strip_prefix('=') => return Some(value),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Fails if submodules of the checkout that the script reads are missing.
+pub(crate) fn submodules(script: &OfficialScript, reference: &Path) -> Result<(), RunError> {
+    // A submodule that was not fetched is an empty folder.
+    let is_there = |folder: &str| {
+        reference.join(folder).read_dir().is_ok_and(|mut entries| entries.next().is_some())
+    };
+    let Some(folder) = script.submodules.iter().find(|folder| !is_there(folder)) else {
+        return Ok(());
+    };
+    let checkout = reference.display();
+    usage(format!(
+        "{checkout}/{folder}: it is empty, and {} reads it; fetch it: git -C {checkout} submodule update --init {folder}",
+        script.file
+    ))
+}
+
 /// Fails if the run's folder lacks files that the script reads, or if the script cannot handle a
 /// path.
-pub(super) fn files(
+pub(crate) fn files(
     script: &OfficialScript,
     run: &Path,
     reference: &Path,
@@ -88,13 +140,13 @@ pub(super) fn files(
     }
 }
 
-/// Runs the script's trial. The error names the missing requirement.
+/// Runs the script's trial, if it has one. The error names the missing requirement.
 pub(crate) fn run_trial(
     script: &OfficialScript,
-    trial: &Trial,
     reference: &Path,
     environment: &Environment,
 ) -> Result<(), RunError> {
+    let Some(trial) = &script.trial else { return Ok(()) };
     let path = reference.join(script.file);
     let folder = path.parent().unwrap_or(reference);
     let mut command = environment.python();

@@ -244,11 +244,16 @@ fn runs(template: &TemplateValues<'_>, scenario: Scenario, script: Option<&str>)
         lines.push(format!("{run} --digests --setting min_duration_ms=60000 --output {digests}"));
     }
     if !template.benchmark.compliance.is_empty() {
+        let needs_script = template.benchmark.compliance.iter().any(|test| test.needs_script());
+        let script = official_script(template).filter(|_| needs_script);
+        let script =
+            script.map(|script| format!(" {}    # FILE of TEST07", script.audit_arguments()));
         lines.push(format!(
-            "loadgen-node audit --performance {} --accuracy {} --output {}",
+            "loadgen-node audit --performance {} --accuracy {} --output {}{}",
             output("performance"),
             output("accuracy"),
-            output("compliance")
+            output("compliance"),
+            script.unwrap_or_default()
         ));
     }
     lines

@@ -33,10 +33,14 @@ pub(crate) struct OfficialScript {
     pub(crate) unjudged: &'static [&'static str],
     /// Set if the script passes paths to a shell without quotes.
     pub(crate) has_shell: bool,
+    /// Set if the script runs programs that the model wrote.
+    pub(crate) runs_code: bool,
     /// Options that netdiv sets, each with its value.
     pub(crate) known: &'static [(&'static str, OptionValue)],
     /// Option that names the accuracy log.
     pub(crate) log: &'static str,
+    /// Set if that option names the log's folder.
+    pub(crate) takes_folder: bool,
     /// Option that names the file for the script's result; missing if the script prints the result.
     pub(crate) report: Option<&'static str>,
     /// Python packages that are installed for the script, in versions with which it was run,
@@ -57,7 +61,7 @@ pub(crate) struct Trial {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OptionValue {
     Text(&'static str),
-    /// Name of a file or folder that the script writes into the run's folder.
+    /// Name of a file or folder that the script writes into the log's folder.
     OfRun(&'static str),
     /// Name of a file that the run has left in its folder, and the remedy if the file is missing.
     LeftByRun(&'static str, &'static str),
@@ -66,7 +70,7 @@ pub(crate) enum OptionValue {
 impl OfficialScript {
     /// Returns the command that computes the official metric.
     pub(crate) fn command(&self, run: &Path) -> String {
-        let known = self.options(run).into_iter().map(|word| format!(" {word}"));
+        let known = self.options(run, run).into_iter().map(|word| format!(" {word}"));
         format!("python3 {}{}{}", self.file, self.asked_options(), known.collect::<String>())
     }
 
@@ -77,28 +81,34 @@ impl OfficialScript {
         format!("--reference INFERENCE{}{asked}", if asked.is_empty() { "" } else { " --" })
     }
 
+    /// Returns the arguments of `loadgen-node audit` for the script, like [`Self::arguments`].
+    pub(crate) fn audit_arguments(&self) -> String {
+        let asked = self.asked.iter().map(|(option, takes)| audit_option(option, takes));
+        ["--reference INFERENCE".into()].into_iter().chain(asked).collect::<Vec<_>>().join(" ")
+    }
+
     fn asked_options(&self) -> String {
         self.asked.iter().map(|(option, takes)| format!(" {option} {takes}")).collect()
     }
 
-    /// Returns the options that netdiv sets, each followed by its value, for the run in this
-    /// folder. The last option names the accuracy log.
-    pub(crate) fn options(&self, run: &Path) -> Vec<String> {
+    /// Returns the options that netdiv sets, each followed by its value, for the log in `folder`. The
+    /// last option names this log. `run` is the folder of the accuracy run.
+    pub(crate) fn options(&self, folder: &Path, run: &Path) -> Vec<String> {
         let value = |value: &OptionValue| match value {
             OptionValue::Text(text) => (*text).to_owned(),
-            OptionValue::OfRun(name) | OptionValue::LeftByRun(name, _) => {
-                run.join(name).display().to_string()
-            }
+            OptionValue::OfRun(name) => folder.join(name).display().to_string(),
+            OptionValue::LeftByRun(name, _) => run.join(name).display().to_string(),
         };
         let known = self.known.iter().map(|(option, of)| [(*option).to_owned(), value(of)]);
-        let log = [self.log.to_owned(), run.join(ACCURACY).display().to_string()];
+        let log = if self.takes_folder { folder.into() } else { folder.join(ACCURACY) };
+        let log = [self.log.to_owned(), log.display().to_string()];
         known.chain([log]).flatten().collect()
     }
 
-    /// Returns the files and folders that the script writes into the run's folder.
-    pub(crate) fn written(&self, run: &Path) -> Vec<PathBuf> {
+    /// Returns the files and folders that the script writes into the log's folder.
+    pub(crate) fn written(&self, folder: &Path) -> Vec<PathBuf> {
         let own = self.known.iter().filter_map(|(_, value)| match value {
-            OptionValue::OfRun(name) => Some(run.join(name)),
+            OptionValue::OfRun(name) => Some(folder.join(name)),
             OptionValue::Text(_) | OptionValue::LeftByRun(..) => None,
         });
         own.collect()
@@ -123,6 +133,11 @@ impl OfficialScript {
         };
         one_for_each_sample(responses, total, keep).map(drop)
     }
+}
+
+/// Returns the option of `loadgen-node audit` that gives an option to the script.
+pub(crate) fn audit_option(option: &str, value: &str) -> String {
+    format!("--script-option={option}={value}")
 }
 
 /// Format of a benchmark's responses.

@@ -1,5 +1,5 @@
-//! The official scripts of mlcommons/inference: tag v5.0.1, or v5.1.1 for Llama 3.1 8B and
-//! DeepSeek-R1.
+//! The official scripts of mlcommons/inference: tag v5.0.1, v5.1.1 for Llama 3.1 8B and
+//! DeepSeek-R1, and commit b66003e1 for gpt-oss-120b and Whisper.
 
 use crate::run::outcome::accuracy::{
     LABEL_MAP,
@@ -15,6 +15,15 @@ const DATASET: (&str, &str) = ("--dataset-file", "FILE");
 const ROUGE: &str = "absl-py==2.3.1 datasets==5.0.1 evaluate==0.4.6 nltk==3.10.4 numpy==2.4.6 \
     pandas==2.3.3 protobuf==7.36.2 rouge-score==0.1.2 sentencepiece==0.2.1 transformers==4.57.6";
 
+/// Packages of the scripts that use LiveCodeBench. It imports names that later versions of anthropic
+/// no longer have, and reads a data set that is loaded by a program, which later versions of datasets
+/// refuse.
+const CODE: &str = "anthropic==0.49.0 datasets==3.6.0 numpy==2.4.6 pandas==2.3.3 pylatexenc==2.11 \
+    sympy==1.14.0 tqdm==4.67.1 transformers==4.57.6";
+
+/// Submodule with LiveCodeBench, to which the folders of all scripts lead.
+const LIVE_CODE_BENCH: &str = "language/deepseek-r1/submodules/LiveCodeBench";
+
 /// Defaults of a script: it prints its metric, and its only option names the log.
 const PLAIN: OfficialScript = OfficialScript {
     name: "",
@@ -25,14 +34,16 @@ const PLAIN: OfficialScript = OfficialScript {
     trial: None,
     unjudged: &[],
     has_shell: false,
+    runs_code: false,
     known: &[],
     log: "--mlperf-accuracy-file",
+    takes_folder: false,
     report: None,
     packages: "",
     answers: ResponseFormat::Tokens,
 };
 
-const SCRIPTS: [OfficialScript; 13] = [
+const SCRIPTS: [OfficialScript; 15] = [
     OfficialScript {
         name: "resnet50",
         file: "vision/classification_and_detection/tools/accuracy-imagenet.py",
@@ -133,6 +144,7 @@ const SCRIPTS: [OfficialScript; 13] = [
     token_script("llama3.1-405b", "language/llama3.1-405b/evaluate-accuracy.py"),
     OfficialScript {
         free: &["--n_workers"],
+        runs_code: true,
         trial: Some(Trial {
             program: include_str!("trials/mixtral_8x7b.py"),
             remedy: "it needs a clone of github.com/amazon-science/mxeval at e09974f990eeaf0c0e8f2b5eaff4be66effb2c86, named by the \
@@ -149,22 +161,56 @@ const SCRIPTS: [OfficialScript; 13] = [
     OfficialScript {
         asked: &[DATASET],
         known: &[("--output-file", OptionValue::OfRun("mlperf_log_accuracy_evaluated.pkl"))],
-        submodules: &[
-            "language/deepseek-r1/submodules/LiveCodeBench",
-            "language/deepseek-r1/submodules/prm800k",
-        ],
+        submodules: &[LIVE_CODE_BENCH, "language/deepseek-r1/submodules/prm800k"],
         trial: Some(Trial {
             program: include_str!("trials/deepseek_r1.py"),
             remedy: "it needs its submodules as the checkout has them, and the data set livecodebench/code_generation_lite, which it \
                      fetches from Hugging Face",
         }),
         unjudged: &["Error evaluating row", "Error processing entry", "qsl_idx "],
+        runs_code: true,
         log: "--input-file",
-        // LiveCodeBench imports names that later versions of anthropic no longer have, and reads a
-        // data set that is loaded by a program, which later versions of datasets refuse.
-        packages: "anthropic==0.49.0 datasets==3.6.0 numpy==2.4.6 pandas==2.3.3 pylatexenc==2.11 \
-                   sympy==1.14.0 tqdm==4.67.1 transformers==4.57.6",
+        packages: CODE,
         ..token_script("deepseek-r1", "language/deepseek-r1/eval_accuracy.py")
+    },
+    OfficialScript {
+        asked: &[("--reference-data", "FILE"), ("--tokenizer", "CHECKPOINT")],
+        free: &["--num-lcb-workers", "--verbose"],
+        submodules: &[LIVE_CODE_BENCH],
+        trial: Some(Trial {
+            program: include_str!("trials/gpt_oss_120b.py"),
+            remedy: "it needs its submodule as the checkout has it, and the data set livecodebench/code_generation_lite, which it \
+                     fetches from Hugging Face",
+        }),
+        unjudged: &[
+            " out of range (max",
+            "Error evaluating",
+            "Evaluation error",
+            "Timeout evaluating",
+        ],
+        runs_code: true,
+        known: &[],
+        log: "--mlperf-log",
+        packages: CODE,
+        ..token_script("gpt-oss-120b", "language/gpt-oss-120b/eval_mlperf_accuracy.py")
+    },
+    OfficialScript {
+        name: "whisper",
+        file: "speech2text/accuracy_eval.py",
+        asked: &[("--manifest", "FILE")],
+        known: &[
+            // The script reads no file of this folder.
+            ("--dataset_dir", OptionValue::Text(".")),
+            ("--output_dtype", OptionValue::Text("int8")),
+        ],
+        log: "--log_dir",
+        takes_folder: true,
+        // The version of the text normalizer decides how many words there are.
+        packages: "more-itertools==11.2.1 numba==0.68.1 numpy==2.4.6 openai-whisper==20250625 \
+                   regex==2026.11.19 tiktoken==0.14.0 torch==2.11.0 tqdm==4.67.1",
+        // Places in the reference's list of 42 characters.
+        answers: ResponseFormat::Bytes { most: 41 },
+        ..PLAIN
     },
 ];
 
@@ -225,6 +271,11 @@ mod tests {
             ("llama3.1-405b", ids(&[]), Some("has 0 bytes")),
             ("mixtral-8x7b", vec![0; 6], Some("has 6 bytes")),
             ("gptj-99", ids(&[5, -1]), Some("holds -1")),
+            ("gpt-oss-120b-interactive", ids(&[200_005]), None),
+            ("gpt-oss-120b", ids(&[]), Some("has 0 bytes")),
+            ("whisper", vec![0, 41], None),
+            ("whisper", Vec::new(), None),
+            ("whisper", vec![42], Some("holds 42")),
             ("resnet50", ids(&[5]), None),
             ("rgat", ids(&[-7]), Some("holds -7")),
             ("rgat", vec![1], Some("has 1 bytes")),
