@@ -41,6 +41,7 @@ def command_line(words: list[str]) -> argparse.Namespace:
                         help="checkout of mlcommons/inference for the round (docs/SUBMISSION.md), for its accuracy scripts and its checker")
     parser.add_argument("--accuracy-python", type=Path, metavar="DIR",
                         help="virtual environment with the packages of the official accuracy script")
+    parser.add_argument("--test07-reference-data", type=Path, metavar="FILE", help="reference data of TEST07 (gpt-oss-120b)")
     parser.add_argument("--dry-run", action="store_true", help="list the steps and their durations, with the same other options")
     return parser.parse_args(words)
 
@@ -53,16 +54,19 @@ def prepared(args: argparse.Namespace, arguments: list[str]) -> Campaign:
         problems.append(f"--reference {args.reference}: it contains no tools/submission; pass a checkout of mlcommons/inference")
     if args.accuracy_python and not args.accuracy_python.is_dir():
         problems.append(f"--accuracy-python {args.accuracy_python}: no such folder; pass a virtual environment")
+    if args.test07_reference_data and not args.test07_reference_data.is_file():
+        problems.append(f"--test07-reference-data {args.test07_reference_data}: no such file")
     try:
         files = Files(args.folder, program)
     except Refused as error:
         raise Refused(*error.problems, *problems) from error
     if problems:
         raise Refused(*problems)
-    reference, python = (path.absolute() if path else None for path in (args.reference, args.accuracy_python))
+    given = args.reference, args.accuracy_python, args.test07_reference_data
+    reference, python, test07 = (path.absolute() if path else None for path in given)
     for result in files.results:
         program.config("--scenario", result.scenario)
-    steps = Steps(files, program, args.fabric_nodes, Script(reference, python, arguments))
+    steps = Steps(files, program, args.fabric_nodes, Script(reference, python, arguments, test07))
     if args.scenario:
         named = [result.scenario for result in files.results]
         if args.scenario not in named:

@@ -18,6 +18,7 @@ FABRIC_SECONDS = (320, 60)  # second value: of a rehearsal
 NETWORK = ("nodes_port", "transport", "connections", "streams", "io_threads", "pin", "tls_ca", "tls_certificate", "tls_key",
            "token_file", "insecure")
 PACE = ("target_qps", "min_duration", "min_query_count")  # keys of user.conf that do not affect accuracy
+WITH_SCRIPTS = ("TEST01", "TEST07", "TEST09")  # tests whose verification may use official scripts
 ONLY_PRINTED = ("quiet", "metrics")  # keys that do not affect a result
 
 
@@ -44,6 +45,27 @@ class Script:
     reference: Path | None
     python: Path | None
     arguments: list[str]
+    test07: Path | None = None  # reference data of TEST07
+
+    def of_test(self, test: str) -> list[str]:
+        """Returns the options for the scripts of a compliance test."""
+        if test not in WITH_SCRIPTS:
+            return []
+        words = self.named
+        if test == "TEST07":
+            words = [word for word in words if not word.startswith("--reference-data=")] + [f"--reference-data={self.test07}"]
+        return ["--reference", str(self.reference), *self.python_option, *(f"--script-option={word}" for word in words)]
+
+    @property
+    def named(self) -> list[str]:
+        """Returns the arguments with each value behind its name, as `--name=value`."""
+        words: list[str] = []
+        for word in self.arguments:
+            if word.startswith("-") or not words:
+                words.append(word)
+            else:
+                words[-1] += f"={word}"
+        return words
 
     @property
     def python_option(self) -> list[str]:
@@ -87,6 +109,8 @@ class Steps:
                                      *self.given.python_option, *self.given.behind)
             if asked.returncode:
                 raise Refused(f"loadgen-node accuracy: {last_error(asked.stderr)}")
+        if "TEST07" in self.tests and self.given.test07 is None:
+            raise Refused("TEST07 has reference data of its own: pass --test07-reference-data acc_eval_compliance_gpqa.parquet")
         for result in self.files.results:
             wanted = f"{result.accuracy}/accuracy.txt"
             if self.needs_script and result.accuracy_txt not in (None, wanted):
@@ -174,11 +198,12 @@ class Steps:
 
     def test(self, result: Result, test: str) -> Step:
         words = ["audit", "--performance", result.performance, "--accuracy", result.accuracy, "--output", result.compliance,
-                 "--tests", test, *self.files.table]
+                 "--tests", test, *self.files.table, *(self.given.of_test(test) if self.needs_script else [])]
         folder = self.folder / result.compliance / test
         runs = {purpose: self.folder / getattr(result, purpose) / "result.json" for purpose in ("performance", "accuracy")}
         return Step(f"{result.scenario} {test}", lambda: [self.program.path, *words], folder / "result.json",
-                    lambda: {"program": self.program.sha256, **{f"{purpose} run": digest(path) for purpose, path in runs.items()}},
+                    lambda: {"program": self.program.sha256, **{f"{purpose} run": digest(path) for purpose, path in runs.items()},
+                             **({"script": self.given.sha256} if self.needs_script and test in WITH_SCRIPTS else {})},
                     f"Its verdict is in {result.compliance}/{test}. If the speed of the machines varies, move {result.performance} "
                     "away too, so that the performance run is made again.",
                     self.seconds.get((result.scenario, test), 0), folder, result.scenario, folder / "result.json")
