@@ -299,6 +299,25 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_run_is_refused_with_the_reason_before_anything_else() {
+    let folder = Folder::create();
+    let table = Table::builtin().expect("the table");
+    for benchmark in &table.benchmarks {
+        let (name, Some(why)) = (benchmark.name.as_str(), &benchmark.cannot_run) else { continue };
+        let refused = format!("{name} cannot be run: {why}");
+        for args in [
+            &["init", name, "--nodes", "rack1"][..],
+            &["run", "--benchmark", name, "--nodes", "127.0.0.1:1"],
+            &["plan", name, "--rate", "1"],
+        ] {
+            let args = [args, &["--scenario", "offline"]].concat();
+            loadgen_node(folder.root(), &args).expect_text(2, &refused);
+        }
+    }
+    assert_eq!(folder.root().read_dir().expect("a folder").count(), 0);
+}
+
+#[test]
 fn node_toml_suits_its_engine() {
     let folder = Folder::create();
     for engine in ["torch", "onnx", "decoder", "openai", "kserve", "python"] {
