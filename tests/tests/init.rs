@@ -306,7 +306,7 @@ fn what_cannot_be_run_is_refused_with_the_reason_before_anything_else() {
         let (name, Some(why)) = (benchmark.name.as_str(), &benchmark.cannot_run) else { continue };
         let refused = format!("{name} cannot be run: {why}");
         for args in [
-            &["init", name, "--nodes", "rack1"][..],
+            &["init", name, "--nodes", "127.0.0.1:1"][..],
             &["run", "--benchmark", name, "--nodes", "127.0.0.1:1"],
             &["plan", name, "--rate", "1"],
         ] {
