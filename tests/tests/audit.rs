@@ -64,7 +64,7 @@ compliance = ["TEST01"]
 sampling = 64
 "#;
 
-/// Runs the accuracy script by a shell in the current folder, and exits with 0 whatever the outcome.
+/// AuditedRuns the accuracy script by a shell in the current folder, and exits with 0 whatever the outcome.
 const TEST07: &str = r#"
 import argparse, os, re, shutil, subprocess
 parser = argparse.ArgumentParser()
@@ -136,14 +136,14 @@ const SETTINGS: [&str; 7] = [
     "min_query_count=10",
 ];
 
-struct Runs {
+struct AuditedRuns {
     folder: Folder,
     table: String,
     node: SutNode,
     benchmark: &'static str,
 }
 
-impl Runs {
+impl AuditedRuns {
     fn new(benchmark: &'static str, node: SutNode) -> Self {
         let folder = Folder::create();
         let (rounds, _) = TABLE.split_once("[[benchmarks]]").expect("benchmarks");
@@ -187,7 +187,7 @@ impl Runs {
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
     }
 
-    /// Runs `audit` into the folder `output`.
+    /// AuditedRuns `audit` into the folder `output`.
     fn audit(&self, scenario: &str, output: &str, args: &[&str]) -> Ended {
         let [performance, accuracy] =
             ["performance", "accuracy"].map(|mode| self.path(&format!("{scenario}/{mode}")));
@@ -200,7 +200,7 @@ impl Runs {
 
 #[test]
 fn official_scripts_verify_test07_and_test09() {
-    let runs = Runs::new(
+    let runs = AuditedRuns::new(
         "gpt-oss-120b",
         SutNode::start("a", &["--engine", "tokens", "--tokens-output", "7-9"]),
     );
@@ -280,7 +280,7 @@ fn official_scripts_verify_test07_and_test09() {
 
 #[test]
 fn scores_of_both_runs_decide_test01_where_responses_differ() {
-    let runs = Runs::new("whisper", SutNode::echo("a", &["--echo-answer-bytes", "4"]));
+    let runs = AuditedRuns::new("whisper", SutNode::echo("a", &["--echo-answer-bytes", "4"]));
     let python = bare_python(&runs.folder);
     let settings = ["offline_expected_qps=1000", "min_duration_ms=0", "min_query_count=256"];
     runs.run("offline", "performance", "synthetic:16x8", &settings);

@@ -205,7 +205,6 @@ const SCRIPTS: [OfficialScript; 15] = [
         ],
         log: "--log_dir",
         takes_folder: true,
-        // The version of the text normalizer decides how many words there are.
         packages: "more-itertools==11.2.1 numba==0.68.1 numpy==2.4.6 openai-whisper==20250625 \
                    regex==2026.11.19 tiktoken==0.14.0 torch==2.11.0 tqdm==4.67.1",
         // Places in the reference's list of 42 characters.
