@@ -6,6 +6,7 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
+use netdiv_dataset::has_parts;
 use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Mode,
@@ -205,15 +206,15 @@ fn set_own_data(
 ) -> Result<(), RunError> {
     let given = option_value(options, "--dataset");
     let recorded = settings.get("dataset").and_then(Value::as_str);
-    let has_parts = given.or(recorded).is_some_and(|dataset| dataset.ends_with(".toml"));
-    if !has_parts && given.is_none() {
+    let is_of_parts = given.or(recorded).is_some_and(has_parts);
+    if !is_of_parts && given.is_none() {
         return usage(format!(
             "TEST07 has a data set of its own, of {samples} samples, and that of the performance run ({}) is one: add \
              --tests TEST07 -- --dataset FILE",
             recorded.unwrap_or("unknown")
         ));
     }
-    if has_parts {
+    if is_of_parts {
         settings.insert("dataset_part".into(), Test::Test07.name().into());
     }
     // LoadGen's mlperf.conf has the number of the performance run.
