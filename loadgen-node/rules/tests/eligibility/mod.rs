@@ -262,13 +262,16 @@ fn runs_of_two_data_sets_have_their_own_samples_limits_and_decoding() {
         ..RunSpec::llama(Scenario::Server, Mode::Performance).of_round("v6.1")
     };
     let part = |name: &str, most: u32| json!({"name": name, "max_output_tokens": most});
+    let texts = |run: &UpcomingRun| {
+        let is_it = |one: &Finding| [Rule::N2, Rule::N32].contains(&one.rule);
+        let about = found(run).into_iter().filter(is_it);
+        about.map(|one| format!("{:?}: {}", one.outcome, one.text)).collect::<Vec<_>>()
+    };
     let of = |changes: &[(&str, Value)]| {
         let mut run = upcoming(&spec);
         set(&mut run, "/dataset_part", part("performance", 10_000));
         changes.iter().for_each(|(pointer, value)| set(&mut run, pointer, value.clone()));
-        let is_it = |one: &Finding| [Rule::N2, Rule::N32].contains(&one.rule);
-        let about = found(&run).into_iter().filter(is_it);
-        about.map(|one| format!("{:?}: {}", one.outcome, one.text)).collect::<Vec<_>>()
+        texts(&run)
     };
     let accuracy = [
         ("/mode", json!("accuracy")),
@@ -285,6 +288,15 @@ fn runs_of_two_data_sets_have_their_own_samples_limits_and_decoding() {
     for changes in permitted {
         assert_eq!(of(changes), [""; 0], "{changes:?}");
     }
+    // TEST07 as `audit` runs it, and the same run without its audit.config.
+    let few = RunSpec { dataset_samples: 990, performance_samples: 990, ..spec.clone() };
+    let mut run = upcoming(&few);
+    of_test.iter().for_each(|(pointer, value)| set(&mut run, pointer, value.clone()));
+    let few = "effective_performance_sample_count is 990, less than the minimum 6396";
+    assert!(texts(&run).iter().any(|text| text.contains(few)), "{:?}", texts(&run));
+    let benchmark = Table::builtin().unwrap().find("gpt-oss-120b").unwrap();
+    run.audit_config = Some(audit_config(Test::Test07, benchmark));
+    assert_eq!(texts(&run), [""; 0]);
     let published = "[engine.model]\nvocabulary = 201088\nmax_tokens = 32768\neos = [200002]\n";
     for (changes, words) in [
         (
