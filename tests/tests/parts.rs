@@ -1,7 +1,10 @@
 //! Data sets that list a part for each mode: a run uses the samples of its part, and nodes end
 //! outputs at its limit.
 
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::answer, ports::CLOSED};
+use e2e::{
+    Behaviour, FakeNode, LoadGen, SutNode, fake_node::answer, ports::CLOSED,
+    python_engine::PythonEngine,
+};
 use netdiv_contract::tokens;
 use netdiv_dataset::write_ids;
 use netdiv_node_common::resources::files::sha256_of;
@@ -36,6 +39,23 @@ fn two_parts(run: &LoadGen) -> String {
 fn each_mode_has_its_samples_and_its_limit_of_outputs() {
     let pace = ["--engine", "tokens", "--tokens-ttft", "1ms", "--tokens-tpot", "20us"];
     let node = SutNode::start("a", &[&pace[..], &["--tokens-output", "10-40"]].concat());
+    expect_limits(&node);
+    // The class obeys its request; its own minimum is above the limit of one part.
+    let class = PythonEngine::new(
+        "
+class Long:
+    vocabulary, max_input_tokens, max_tokens, min_tokens = 32000, 64, 40, 25
+    prefix_caching = False
+
+    def generate(self, request):
+        yield from range(10, 10 + request.max_tokens)
+",
+    );
+    expect_limits(&class.node(&[]));
+}
+
+/// Makes a run of each part, and expects its samples, and outputs that its limit has cut off.
+fn expect_limits(node: &SutNode) {
     for (mode, samples, limit) in [("performance", 60, 20), ("accuracy", 30, 30)] {
         let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", mode]);
         let run = run.short(500, 200).patient();

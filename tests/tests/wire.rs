@@ -287,6 +287,26 @@ async fn a_flush_lets_go_of_its_samples_wherever_they_are() {
 }
 
 #[tokio::test]
+async fn unknown_values_of_a_stream_s_headers_are_refused() {
+    let node = SutNode::start("a", &["--engine", "tokens"]);
+    for (name, value, is_known) in [
+        ("netdiv-max-output-tokens", "3", true),
+        ("netdiv-max-output-tokens", "-1", false),
+        ("netdiv-max-output-tokens", "many", false),
+        ("netdiv-max-output-tokens", "4294967296", false),
+        ("netdiv-tokens", "first", true),
+        ("netdiv-tokens", "last", false),
+    ] {
+        let mut client = SutNodeClient::new(connect(&node.address).await);
+        let mut request = tonic::Request::new(tokio_stream::empty());
+        request.metadata_mut().insert(name, value.parse().expect("ASCII"));
+        let refused = client.infer(request).await.err().map(|status| status.code());
+        let expected = (!is_known).then_some(tonic::Code::InvalidArgument);
+        assert_eq!(refused, expected, "{name}: {value}");
+    }
+}
+
+#[tokio::test]
 async fn health_reflection_and_metrics_are_served() {
     use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
     let metrics = e2e::ports::free_address();

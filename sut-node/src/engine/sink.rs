@@ -249,17 +249,27 @@ mod tests {
             (&[&[1, 2, 3]], &[1, 2, 3]),
             (&[&[1], &[2]], &[1, 2]),
         ] {
-            let (client, mut replies) = limited_client(Tokens::Whole, 3);
-            let sample = QueuedSample::empty(7, client);
-            let mut sink = Sink::new(sample, Clock::default(), Encoding::None);
-            assert_eq!(sink.max_tokens(), 3);
-            parts.iter().for_each(|ids| sink.push_tokens(ids));
-            let is_longer = parts.iter().map(|part| part.len()).sum::<usize>() > 3;
-            assert_eq!(sink.is_closed(), is_longer);
-            sink.end();
-            let reply = next(&mut replies).await;
-            assert!(tokens::ids(&reply.payload).eq(want.iter().copied()), "{parts:?}");
-            assert_eq!((reply.id, reply.token_count as usize), (7, want.len()));
+            for wanted in [Tokens::Whole, Tokens::First, Tokens::Every] {
+                let (client, mut replies) = limited_client(wanted, 3);
+                let sample = QueuedSample::empty(7, client);
+                let mut sink = Sink::new(sample, Clock::default(), Encoding::None);
+                assert_eq!(sink.max_tokens(), 3);
+                parts.iter().for_each(|ids| sink.push_tokens(ids));
+                let is_longer = parts.iter().map(|part| part.len()).sum::<usize>() > 3;
+                assert_eq!(sink.is_closed(), is_longer);
+                sink.end();
+                let mut early = Vec::new();
+                let whole = loop {
+                    let reply = next(&mut replies).await;
+                    match reply.part() {
+                        Part::Whole => break reply,
+                        Part::First | Part::More => early.extend(tokens::ids(&reply.payload)),
+                    }
+                };
+                assert!(tokens::ids(&whole.payload).eq(want.iter().copied()), "{parts:?}");
+                assert_eq!((whole.id, whole.token_count as usize), (7, want.len()));
+                assert!(want.starts_with(&early), "{parts:?}: {early:?}");
+            }
         }
     }
 }

@@ -93,6 +93,8 @@ pub struct Benchmark {
     /// True if LoadGen issues every sample equally often (`sample_concatenate_permutation`).
     #[serde(default)]
     pub equal_issue: bool,
+    /// First round in which every LoadGen release does so; `None`: each round of the benchmark.
+    pub(crate) equal_issue_since: Option<RoundName>,
     /// Form of a sample.
     #[serde(default)]
     pub form: SampleForm,

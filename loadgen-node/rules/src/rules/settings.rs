@@ -28,7 +28,10 @@ pub(super) fn wrong_switches(
         "every sample of this benchmark is issued equally often; leave it to LoadGen's mlperf.conf";
     let measured = "this benchmark is judged by the first token and the time for each token";
     let inferred = "the result of this benchmark is in tokens per second";
-    let is_issued = benchmark.equal_issue && !subject.is_open();
+    let since = benchmark.equal_issue_since.zip(subject.round);
+    let is_issued = benchmark.equal_issue
+        && since.is_none_or(|(since, round)| round.name >= since)
+        && !subject.is_open();
     let counts = |kind| benchmark.token_latencies == Some(kind);
     // Each with its rule, whether the run must have it, the value, and the reason.
     let switches = [

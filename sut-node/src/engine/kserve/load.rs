@@ -17,7 +17,7 @@ use crate::{
             probe::{ExpectedModel, KserveProbe, probe},
         },
         remote::{
-            server_settings::{SERVED_BATCHING, ServersConfig, served_model_file},
+            server_settings::{SERVED_BATCHING, SERVER_KEYS, ServersConfig, served_model_file},
             servers::Servers,
             tasks::Tasks,
         },
@@ -54,8 +54,7 @@ pub enum KserveModel {
 }
 
 impl KserveConfig {
-    pub(in crate::engine) const KEYS: &[&str] =
-        &["model", "engine_start_timeout", "url", "url_token_file", "url_ca", "url_timeout"];
+    pub(in crate::engine) const KEYS: &[&str] = &SERVER_KEYS;
 
     pub(in crate::engine) fn resolve(given: &mut Given<'_>) -> anyhow::Result<Self> {
         let start_timeout = given.start_timeout(TimeSpan::ZERO)?;

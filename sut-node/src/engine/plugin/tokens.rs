@@ -48,12 +48,12 @@ impl TokenEngine {
 
     /// Submits waiting samples to the plug-in, until its cache has no room for the next one.
     fn submit(&mut self) -> Result<(), PluginError> {
-        let (least, most) = (self.model.served.min_tokens, self.model.served.max_tokens);
         while let Some((ids, sink)) = self.waiting.pop_front() {
             if self.sinks.is_empty() {
                 self.last_progress = Instant::now();
             }
-            match self.instance.submit(&ids, least, most) {
+            let limits = self.model.served.limited(sink.max_tokens());
+            match self.instance.submit(&ids, limits.min_tokens, limits.max_tokens) {
                 Ok(number) => drop(self.sinks.insert(number, sink)),
                 Err(PluginError::OutOfMemory(_)) if !self.sinks.is_empty() => {
                     self.waiting.push_front((ids, sink));

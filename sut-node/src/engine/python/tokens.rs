@@ -217,8 +217,9 @@ impl PythonTokens {
 
     /// Returns the reason why an output is too short or too long. The worker has checked its ids.
     fn fault(&self, sink: &Sink) -> Option<String> {
-        let (got, ServedModel { min_tokens, max_tokens, .. }) = (sink.token_count(), &self.model);
-        (!(*min_tokens as usize..=*max_tokens as usize).contains(&got)).then(|| {
+        let (got, model) = (sink.token_count(), self.model.limited(sink.max_tokens()));
+        let ServedModel { min_tokens, max_tokens, .. } = *model;
+        (!(min_tokens as usize..=max_tokens as usize).contains(&got)).then(|| {
             format!("an output of {}; expected {min_tokens} to {max_tokens}", count(got, "token"))
         })
     }

@@ -81,6 +81,10 @@ impl ServersConfig {
 /// the time that they wait for others.
 pub(crate) const SERVED_BATCHING: (usize, TimeSpan) = (256, TimeSpan::ZERO);
 
+/// Keys of engines that call serving engines, besides the engine's own.
+pub(crate) const SERVER_KEYS: [&str; 6] =
+    ["model", "engine_start_timeout", "url", "url_token_file", "url_ca", "url_timeout"];
+
 impl ServersArgs {
     /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`
     /// is true for servers over HTTP, and false for gRPC.

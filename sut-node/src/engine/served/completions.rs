@@ -49,7 +49,7 @@ fn common(model: &ServedModel, seed: Option<u32>) -> Value {
         "frequency_penalty": 0,
         "repetition_penalty": 1,
     });
-    if let Some(seed) = if model.sampled { seed } else { Some(0) } {
+    if let Some(seed) = seed {
         request["seed"] = seed.into();
     }
     request

@@ -97,6 +97,7 @@ impl Api {
     /// Returns the part of a request that follows the prompt in the JSON object. This part is equal
     /// for all samples without a seed.
     pub(super) fn rest(&self, model: &ServedModel, seed: Option<u32>) -> String {
+        let seed = if model.sampled { seed } else { Some(0) };
         let rest = (self.request)(model, seed).to_string();
         rest.strip_prefix('{').unwrap_or(&rest).to_owned()
     }

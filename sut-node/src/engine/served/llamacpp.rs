@@ -27,7 +27,7 @@ pub(super) fn request(model: &ServedModel, seed: Option<u32>) -> Value {
         "frequency_penalty": 0,
         "dry_multiplier": 0,
     });
-    if let Some(seed) = if model.sampled { seed } else { Some(0) } {
+    if let Some(seed) = seed {
         request["seed"] = seed.into();
     }
     request

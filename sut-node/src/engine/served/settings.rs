@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     engine::{
-        remote::server_settings::{SERVED_BATCHING, ServersConfig, served_model_file},
+        remote::server_settings::{SERVED_BATCHING, SERVER_KEYS, ServersConfig, served_model_file},
         shared_args::Given,
     },
     model::{manifest::ModelFile, sampling_seed::SamplingSeed, served_model::ServedModel},
@@ -53,15 +53,10 @@ pub struct ServedConfig {
 }
 
 impl ServedConfig {
-    pub(in crate::engine) const KEYS: &[&str] = &[
-        "model",
-        "engine_start_timeout",
-        "url",
-        "url_token_file",
-        "url_ca",
-        "url_timeout",
-        "sampling_seed",
-    ];
+    pub(in crate::engine) const KEYS: &[&str] = &{
+        let [a, b, c, d, e, f] = SERVER_KEYS;
+        [a, b, c, d, e, f, "sampling_seed"]
+    };
 
     /// Checks the settings and fills in the defaults. Reads the description of the model, the token
     /// and the certificates.
