@@ -58,7 +58,7 @@ class Long:
 fn expect_limits(node: &SutNode) {
     for (mode, samples, limit) in [("performance", 60, 20), ("accuracy", 30, 30)] {
         let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", mode]);
-        let run = run.short(500, 200).patient();
+        let run = run.short(1, 200).set("min_query_count=60").patient();
         let set = two_parts(&run);
         let result = run.data("chat", &set).run().expect(0).result();
         let part = json!({"name": mode, "max_output_tokens": limit});

@@ -59,7 +59,8 @@ fn run(nodes: &[&SutNode], scenario: &str, mode: &str, data: &str) -> Outcome {
     LoadGen::new(&addresses, scenario)
         .data("gpt-oss-120b", data)
         .args(&["--mode", mode])
-        .short(100, 40)
+        .short(1, 40)
+        .set("min_query_count=48")
         .patient()
         .run()
         .expect(0)
@@ -93,11 +94,8 @@ fn outputs_depend_on_the_seed_and_on_nothing_else_in_every_dialect() {
         assert!(first.iter().all(|(index, output)| other[index] != *output), "{dialect}");
         assert_ne!(other[&0], other[&1], "{dialect}");
         let outcome = run(&[&free], "offline", "performance", &data);
-        let longest = outcome.result()["nodes"][0]["tokens"]["lengths"]["max"].as_u64();
-        assert_eq!(
-            longest,
-            Some(10_240),
-            "{dialect}: a quarter of the outputs is as long as allowed"
-        );
+        let longest = outcome.result()["nodes"][0]["tokens"]["per_answer"]["max"].as_u64();
+        // A quarter of the outputs is as long as allowed; the histogram rounds up.
+        assert!(longest.is_some_and(|longest| (10_240..10_256).contains(&longest)), "{longest:?}");
     }
 }
