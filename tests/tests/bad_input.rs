@@ -241,6 +241,17 @@ fn a_node_chooses_tokens_as_the_benchmark_requires() {
 }
 
 #[test]
+fn responses_to_prompts_are_token_ids() {
+    let mut odd = Behaviour::of_tokens("odd", |_, request| vec![answer(&request)]);
+    (odd.description.tokens, odd.description.token_counts) = (false, true);
+    let node = FakeNode::start(odd);
+    run(&node.address)
+        .data("llama2-70b-99", "synthetic-ids:2x4")
+        .run()
+        .expect_refusal("responses of node odd are not token ids, which llama2-70b-99 requires");
+}
+
+#[test]
 fn files_with_a_bad_line() {
     let run = LoadGen::new(&[CLOSED], "server");
     let user_conf = run.file("user.conf", "*.Server.target_qps = 10\n*.Server.target_qps = fast\n");

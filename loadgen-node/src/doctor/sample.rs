@@ -41,7 +41,7 @@ pub(crate) fn send(
     let fits = |node: &NodeInfo| {
         let takes = node.description.input.clone().unwrap_or_default();
         library.prepare(takes, node.description.max_payload_bytes)?;
-        library.check_tokens(&[&node.description]).map_err(|error| error.to_string())?;
+        library.check_tokens(config, &[&node.description]).map_err(|error| error.to_string())?;
         config.check_decoding(node.description.decoding()).map_or(Ok(()), Err)
     };
     let fits: Vec<_> = asked.iter().map(|one| one.answer.as_ref().ok().map(fits)).collect();

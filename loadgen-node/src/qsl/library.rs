@@ -24,6 +24,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::{
     RunError,
     qsl::{part, prompts},
+    settings::RunConfig,
 };
 
 /// Check before each load of samples; its error ends the run.
@@ -126,9 +127,14 @@ impl Library {
         Ok(())
     }
 
-    /// Checks that the nodes accept the token ids of all samples, and outputs as long as the part of
-    /// the data set allows.
-    pub(crate) fn check_tokens(&self, nodes: &[&DescribeResponse]) -> Result<(), RunError> {
+    /// Checks that the nodes accept the token ids of all samples, that their outputs may be as long
+    /// as the part of the data set allows, and that they are token ids if the benchmark requires it.
+    pub(crate) fn check_tokens(
+        &self,
+        config: &RunConfig,
+        nodes: &[&DescribeResponse],
+    ) -> Result<(), RunError> {
+        prompts::check_responses(config, nodes)?;
         part::check_announced(self.dataset.as_ref(), nodes)?;
         prompts::check_announced(self.dataset.as_ref(), nodes)
     }

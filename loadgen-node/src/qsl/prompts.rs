@@ -8,7 +8,7 @@ use netdiv_contract::{
     v1::DescribeResponse,
 };
 use netdiv_dataset::{Dataset, Sample};
-use netdiv_rules::book::{Benchmark, TokenLimits};
+use netdiv_rules::book::{Benchmark, SampleForm, TokenLimits};
 
 use crate::{RunError, settings::RunConfig};
 
@@ -19,6 +19,22 @@ pub(crate) fn check(config: &RunConfig, data: &dyn Dataset) -> Result<(), RunErr
     let (Some(limits), Some(layout)) = (benchmark.tokens(), data.layout()) else { return Ok(()) };
     check_types(benchmark, &layout).map_err(|why| refused(data, &why))?;
     check_each(data, |ids, prompt| check_prompt(benchmark, limits, ids, prompt))
+}
+
+/// Fails for a node whose responses are not token ids, if the samples of the benchmark are prompts.
+pub(crate) fn check_responses(
+    config: &RunConfig,
+    nodes: &[&DescribeResponse],
+) -> Result<(), RunError> {
+    let benchmark = config.benchmarks.find(&config.benchmark);
+    let other = nodes.iter().find(|node| node.token_counts);
+    match (benchmark.filter(|known| known.form == SampleForm::Prompt), other) {
+        (Some(Benchmark { name, .. }), Some(node)) => Err(RunError::Usage(format!(
+            "responses of node {} are not token ids, which {name} requires: serve a language model there, without counts_tokens",
+            node.node_name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Fails for prompts that a node does not accept, as its description announces. Reads all prompts

@@ -121,7 +121,7 @@ pub(super) fn connect(
         .prepare(input.unwrap_or_default(), limits.min().unwrap_or(u64::MAX))
         .map_err(RunError::Usage)?;
     let described: Vec<_> = qdl.nodes().iter().map(|node| &node.description).collect();
-    library.check_tokens(&described)?;
+    library.check_tokens(&test.config, &described)?;
     for node in qdl.nodes() {
         let d = &node.description;
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");

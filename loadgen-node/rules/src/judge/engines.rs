@@ -5,7 +5,7 @@ use netdiv_contract::v1::Machine;
 use netdiv_node_common::words::{EngineFacts, PrefixCaching, SpeculativeDecoding};
 
 use crate::{
-    book::{AllowedDrafts, Benchmark, Round},
+    book::{AllowedDrafts, Benchmark, Round, SampleForm},
     facts::machines::published_settings,
     record::{Decoding, Node},
 };
@@ -21,8 +21,22 @@ pub(crate) fn check_outputs(
     machine: &Machine,
 ) -> Vec<String> {
     let drafts = round.and_then(|round| check_drafts(benchmark, round, machine));
-    let why = [check_output_limits(benchmark, machine), check_context(benchmark, machine), drafts];
+    let limits = check_output_limits(benchmark, machine);
+    let why = [check_counts(benchmark, machine), limits, check_context(benchmark, machine), drafts];
     why.into_iter().flatten().collect()
+}
+
+/// Returns the reason why outputs at a node are not those of a language model: they are not token
+/// ids, but have numbers of tokens beside them, which nothing bounds.
+fn check_counts(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
+    let settings = published_settings(machine);
+    let counts = settings.get("engine")?.get("model")?.get("counts_tokens")?.as_bool()?;
+    (counts && benchmark.form == SampleForm::Prompt).then(|| {
+        format!(
+            "its responses are not token ids, which {} requires: serve a language model, without counts_tokens, and run again",
+            benchmark.name
+        )
+    })
 }
 
 /// Returns the reason why outputs at a node do not have the benchmark's limits, according to the
