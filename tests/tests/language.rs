@@ -250,13 +250,13 @@ fn answers_of_one_token_are_a_finding_by_name() {
     let runs = Runs::new();
     // LoadGen logs an error.
     runs.run(&node.address, "server", "performance", &SHORT)
-        .expect_text(1, "answers have one token (first samples: ");
+        .expect_text(1, "answers of one token (first samples: ");
     let result = runs.json("server/performance/result.json");
     let findings = result["findings"].as_array().expect("a list");
     assert!(findings.iter().any(|finding| finding["rule"] == "N33"), "{findings:#?}");
     let (broken, report) = check(&runs.path("server/performance"));
     let is_named =
-        |(rule, text): &(String, String)| rule == "N33" && text.contains("answers have one token");
+        |(rule, text): &(String, String)| rule == "N33" && text.contains("answers of one token");
     assert!(broken.iter().any(is_named), "{report:#}");
 }
 

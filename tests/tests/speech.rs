@@ -77,8 +77,7 @@ fn an_answer_of_one_token_is_named_by_its_sample() {
     let source = SPEECH.replace("2 + len(one) for", "1 if len(one) == 100 else 2 for");
     let (engine, folder) = (PythonEngine::new(&source), Folder::create());
     let outcome = run(&engine.node(&[]), &folder, "offline").run().expect(1);
-    let named =
-        "1 answers have one token (first samples: 2): LoadGen has no time per further token";
+    let named = "1 answer of one token (first samples: 2): LoadGen has no time per further token";
     assert_eq!(outcome.stdout.matches(named).count(), 1, "{}", outcome.stdout);
 }
 

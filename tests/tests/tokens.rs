@@ -84,7 +84,7 @@ fn the_outputs_are_the_same_in_every_scenario_and_begin_with_their_first_tokens(
         let run = run(&[&node.address], scenario, "accuracy").args(&["--checksums"]).run();
         // One token is too few for LoadGen, which logs an error for each.
         let outcome = run.expect(1);
-        let named = "answers have one token (first samples: ";
+        let named = "answers of one token (first samples: ";
         assert_eq!(outcome.stdout.matches(named).count(), 1, "{}", outcome.stdout);
         assert!(!outcome.stdout.contains("greater than 1"), "{}", outcome.stdout);
         let entries = outcome.accuracy_log();

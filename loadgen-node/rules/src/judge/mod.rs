@@ -6,6 +6,8 @@ pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod samples;
 
+use netdiv_node_common::words::count;
+
 use crate::{
     book::{Benchmark, Compression, Round, Suite, Table},
     record::Node,
@@ -17,8 +19,9 @@ pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
     let ones = ones.fold(0, u64::saturating_add);
     (ones > 0).then(|| {
         format!(
-            "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine return at least two \
-             tokens (min_tokens), and run again"
+            "{} of one token: LoadGen has no time for a further one and logs an error. Let the engine return at least two tokens \
+             (min_tokens), and run again",
+            count(ones as usize, "answer")
         )
     })
 }

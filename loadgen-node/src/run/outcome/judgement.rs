@@ -13,6 +13,7 @@ use crate::{
         outcome::{accuracy, record::RunCounters},
         setup::loadgen_test::LoadGenTest,
     },
+    units::count,
 };
 
 /// Maximum number of errors in LoadGen's log that the result repeats.
@@ -176,7 +177,7 @@ impl RunJudgement {
 /// Returns the reason for answers of one token, with the first samples that have them.
 fn one_token_answers(counted: &RunCounters) -> Option<String> {
     let tokens = || counted.reports.iter().filter_map(|report| report.tokens.as_ref());
-    let count: u64 = tokens().map(|tokens| tokens.one_token).sum();
+    let all: u64 = tokens().map(|tokens| tokens.one_token).sum();
     let samples: BTreeSet<_> = tokens().flat_map(|tokens| &tokens.one_token_samples).collect();
     let samples: Vec<_> = samples.into_iter().take(SHOWN_ERRORS).map(usize::to_string).collect();
     let named = if samples.is_empty() {
@@ -184,10 +185,10 @@ fn one_token_answers(counted: &RunCounters) -> Option<String> {
     } else {
         format!(" (first samples: {})", samples.join(", "))
     };
-    (count > 0).then(|| {
+    (all > 0).then(|| {
         format!(
-            "{count} answers have one token{named}: LoadGen has no time per further token for them, logs an error for each, and its \
-             token figures are wrong"
+            "{} of one token{named}: LoadGen has no time per further token, logs an error for each, and its token figures are wrong",
+            count(all as usize, "answer")
         )
     })
 }
