@@ -22,12 +22,12 @@ use crate::{
     compliance::audit_config,
     grouping::NEEDS_SUBMISSION,
     judge::{
-        check_one_token_answers,
+        check_longest_answer, check_one_token_answers,
         engines::check_reused_prompts,
         limits::{COALESCED, OFFLINE_SLACK, USUAL_LIMIT},
     },
     official_log::DetailLog,
-    record::{Division, Mode, Node, RunResult},
+    record::{DatasetPart, Division, Mode, Node, RunResult},
     rules,
     subject::{AllFindings, NO_BENCHMARK, RunFiles, RunKind, Subject, logs::Logs, read},
 };
@@ -59,13 +59,20 @@ pub fn before_run(table: &Table, run: &UpcomingRun) -> Vec<Finding> {
 }
 
 /// Returns findings about the rules of the division that the answers of a run have broken.
-pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
+pub fn after_run(
+    division: Division,
+    benchmark: Option<&Benchmark>,
+    part: Option<DatasetPart>,
+    nodes: &[Node],
+) -> Vec<Finding> {
     if !division.has_rules() {
         return Vec::new();
     }
+    let long = benchmark.and_then(|benchmark| check_longest_answer(benchmark, part, nodes));
+    let long = long.map(|why| Finding::fail(N2, "answers", why));
     let ones = check_one_token_answers(nodes).map(|why| Finding::fail(N33, "answers", why));
     let reused = |node: &Node| Some(Finding::fail(N10, &node.name, check_reused_prompts(node)?));
-    ones.into_iter().chain(nodes.iter().filter_map(reused)).collect()
+    long.into_iter().chain(ones).chain(nodes.iter().filter_map(reused)).collect()
 }
 
 /// Returns true unless a finding about a run that has not begun is a pass, follows from another

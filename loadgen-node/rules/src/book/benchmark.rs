@@ -109,7 +109,8 @@ pub struct Benchmark {
     pub output: String,
     /// Element type of the responses in the accuracy log.
     pub accuracy_dtype: Option<ElementType>,
-    /// Parameters of the inference that the Closed division prescribes (section 4.1.3).
+    /// Parameters of the inference that the Closed division prescribes (section 4.1.3), or that the
+    /// reference implementation has.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
     /// Sizes of a sample and its response (Appendix B). The first entry is for the usual encoding

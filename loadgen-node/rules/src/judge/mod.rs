@@ -10,7 +10,7 @@ use netdiv_node_common::words::count;
 
 use crate::{
     book::{Benchmark, Compression, Round, Suite, Table},
-    record::Node,
+    record::{DatasetPart, Node, PartName},
 };
 
 /// Returns a text if the nodes' token counts contain answers of only one token (N33).
@@ -22,6 +22,25 @@ pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
             "{} of one token: LoadGen has no time for a further one and logs an error. Let the engine return at least two tokens \
              (min_tokens), and run again",
             count(ones as usize, "answer")
+        )
+    })
+}
+
+/// Returns a text if an answer has more tokens than the part of the data set allows, or the
+/// benchmark if the data set has no parts.
+pub(crate) fn check_longest_answer(
+    benchmark: &Benchmark,
+    part: Option<DatasetPart>,
+    nodes: &[Node],
+) -> Option<String> {
+    let of_part = part.map(|part| part.max_output_tokens.get().into());
+    let most = of_part.or(benchmark.output_limits(PartName::Accuracy).pop())?;
+    let tokens = nodes.iter().filter_map(|node| node.tokens.as_ref());
+    let longest = tokens.map(|tokens| tokens.per_answer.max).max()?;
+    // The record's histograms have three significant digits: this is the end of a bucket.
+    (longest > most + most / 2048 * 2).then(|| {
+        format!(
+            "an answer has {longest} tokens, and max_new_tokens is {most}: limit the outputs of the engine to that"
         )
     })
 }

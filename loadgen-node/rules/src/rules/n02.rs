@@ -8,7 +8,9 @@ use crate::{
     Division, Scenario,
     book::{Benchmark, Round, TokenLatencies},
     facts::node_software::missing_model_reason,
-    judge::{check_suite, engines::check_outputs, samples::check_prompt_length},
+    judge::{
+        check_longest_answer, check_suite, engines::check_outputs, samples::check_prompt_length,
+    },
     placeholder::is_placeholder,
     record::{Node, RunResult},
     subject::{Findings, RunKind, Subject},
@@ -90,24 +92,8 @@ fn token_violations(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     }
     let most = record.sample_bytes.map(|lengths| lengths.most);
     wrong.extend(most.and_then(|bytes| check_prompt_length(benchmark, &record.input, bytes)));
-    let tokens = record.nodes.iter().filter_map(|node| node.tokens.as_ref());
-    let longest = tokens.map(|tokens| tokens.per_answer.max).max();
-    let of_part = record.dataset_part.map(|part| part.max_output_tokens.get().into());
-    let most = of_part.or(benchmark.tokens().map(|limits| limits.output_max));
-    if let (Some(most), Some(longest)) = (most, longest)
-        && longest > bucket_end(most)
-    {
-        wrong.push(format!(
-            "an answer has {longest} tokens, and max_new_tokens is {most}: limit the outputs of the engine to that"
-        ));
-    }
+    wrong.extend(check_longest_answer(benchmark, record.dataset_part, &record.nodes));
     wrong
-}
-
-/// Returns the upper end of the histogram bucket that contains `value`. The record's histograms
-/// have three significant digits.
-fn bucket_end(value: u64) -> u64 {
-    value + value / 2048 * 2
 }
 
 /// Returns nodes with times of first tokens in Offline, and nodes without them in another scenario.

@@ -250,6 +250,30 @@ fn outputs_are_drafted_only_where_the_rules_allow_it() {
     assert_eq!(of("deepseek-r1", "v6.1", HEAD, 3).len(), 1);
 }
 
+#[test]
+fn no_answer_is_longer_than_the_benchmark_allows() {
+    // Answers of the fixture have 294 tokens.
+    let nodes = valid("speech").record.nodes;
+    let of = |name: &str, part, division| {
+        let benchmark = Table::builtin().unwrap().find(name);
+        let found = after_run(division, benchmark, part, &nodes);
+        found.into_iter().map(|one| format!("{} {}", one.rule, one.text)).collect::<Vec<_>>()
+    };
+    let part = |most| {
+        let max_output_tokens = std::num::NonZero::new(most).unwrap();
+        Some(DatasetPart { name: crate::record::PartName::Performance, max_output_tokens })
+    };
+    let too_long = |most: u32| format!("N2 an answer has 294 tokens, and max_new_tokens is {most}");
+    for (name, part, most) in [("whisper", None, 200), ("gpt-oss-120b", part(293), 293)] {
+        let found = of(name, part, Division::Closed);
+        assert!(matches!(&found[..], [one] if one.starts_with(&too_long(most))), "{found:?}");
+        assert!(of(name, part, Division::Exploratory).is_empty());
+    }
+    for (name, part) in [("llama2-70b-99", None), ("gpt-oss-120b", part(294)), ("x", None)] {
+        assert_eq!(of(name, part, Division::Network), [""; 0], "{name}");
+    }
+}
+
 /// The rules have no row for these samples (N25), so that no such run is without a finding.
 #[test]
 fn runs_of_two_data_sets_have_their_own_samples_limits_and_decoding() {

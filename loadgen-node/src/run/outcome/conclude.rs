@@ -107,7 +107,8 @@ fn result(
 ) -> RunResult {
     let LoadGenTest { config, library, settings, .. } = test;
     let (issued, completed) = (counted.issued, counted.completed());
-    let after = after_run(config.division, &counted.nodes);
+    let benchmark = config.benchmarks.find(&config.benchmark);
+    let after = after_run(config.division, benchmark, library.part(), &counted.nodes);
     let is_asked = |finding: &Finding| is_required(config.division, finding.rule);
     let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;

@@ -149,7 +149,9 @@ fn parameters() {
             said += 1;
         }
     }
-    assert_eq!(benchmarks().map(|benchmark| benchmark.parameters.len()).sum::<usize>(), said);
+    // Whisper's are those of the reference.
+    let ours = benchmarks().filter(|one| one.name != "whisper").map(|one| one.parameters.len());
+    assert_eq!(ours.sum::<usize>(), said);
 }
 
 #[test]
