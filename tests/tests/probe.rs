@@ -133,6 +133,24 @@ fn sampled_outputs_are_not_compared_and_their_nodes_are_named() {
     for name in ["agreement of node a at", "agreement of node b at"] {
         assert!(unknown.contains(name), "{unknown}");
     }
+    for (tokens, seed, is_found) in [(17, None, true), (17, Some(7), false), (16, None, false)] {
+        let reply: Reply = match tokens {
+            17 => {
+                |_, request| vec![InferResponse { payload: vec![7; 68].into(), ..answer(&request) }]
+            }
+            _ => {
+                |_, request| vec![InferResponse { payload: vec![7; 64].into(), ..answer(&request) }]
+            }
+        };
+        let mut greedy = Behaviour { reply, ..Behaviour::good("greedy") };
+        greedy.description.decoding = Decoding::Sampled as i32;
+        greedy.description.sampling_seed = seed;
+        let node = FakeNode::start(greedy);
+        let (_, findings, stderr) = probe(&[&node.address], &["--dataset", "synthetic:2x16"]);
+        let failure = findings["nodes"][0]["failure"].as_str().unwrap_or_default();
+        let is_named = failure.contains("the engine does not sample; check its temperature");
+        assert_eq!(is_named, is_found, "{stderr}{findings:#}");
+    }
 }
 
 #[test]

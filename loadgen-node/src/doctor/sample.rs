@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use loadgen_sys::{Abort, QuerySampleLibrary as _};
-use netdiv_contract::layout;
+use netdiv_contract::{layout, tokens::ID_BYTES, v1::Decoding};
 use netdiv_dataset::Dataset;
 use netdiv_machine::doctor::{AskedNode, SampleAnswer, SentSample};
 use netdiv_qdl::{AnswerTokens, Failure, NodeInfo, SampleSource, Settings};
@@ -25,6 +25,9 @@ const SAMPLE: usize = Probe::SAMPLE;
 /// Number of times that the sample is sent. The first time may find caches cold and kernels
 /// unloaded.
 const TIMES: usize = 2;
+
+/// Length in bytes up to which two sampled responses may be equal by chance.
+const SHORT: usize = 16 * ID_BYTES;
 
 /// Sends a sample of the data set to all nodes that replied to the survey, and compares their
 /// responses. Returns the nodes in the order of `asked`, and the sample.
@@ -106,11 +109,17 @@ fn send_to_node(
         }
     }
     let is_steady = answers.windows(2).all(|two| two[0].sha256 == two[1].sha256);
+    let is_long = answers.iter().all(|answer| answer.bytes > SHORT);
+    let is_free = d.decoding() == Decoding::Sampled && d.sampling_seed.is_none();
     let asked = AskedNode { answers, ..asked };
-    if is_steady || asked.sampled {
+    let why = if is_steady && is_long && is_free {
+        "two long answers to one sample are equal: the engine does not sample; check its temperature"
+    } else if !is_steady && !asked.sampled {
+        "it gave another response to the same sample the second time"
+    } else {
         return asked;
-    }
-    asked.failed("it gave another response to the same sample the second time", false)
+    };
+    asked.failed(why, false)
 }
 
 fn send_once(
