@@ -32,8 +32,8 @@ pub(crate) fn check(config: &RunConfig, data: &dyn Dataset) -> Result<(), RunErr
         return Err(refused(
             data,
             &format!(
-                "it has {other} samples, and a run of {name} in mode {mode} uses its other set, of {own}: give that, or the .toml \
-                 file of deploy/data that lists both"
+                "it has {other} samples, and a run of {name} in mode {mode} uses its other set, of {own}: give the .toml file of \
+                 deploy/data that lists both"
             ),
         ));
     }

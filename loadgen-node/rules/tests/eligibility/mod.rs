@@ -338,10 +338,14 @@ fn runs_of_two_data_sets_have_their_own_samples_limits_and_decoding() {
              and needs accuracy, 4395 samples: omit --dataset-part",
         ),
         (of_test[..1].to_vec(), "used the part TEST07 of the data set, 6396 samples, and needs"),
-        (vec![("/dataset_part", Value::Null)], "maximum of 10000 or 10240 tokens, which the data"),
         (
-            vec![("/dataset_part", Value::Null), ("/dataset_samples", json!(7000))],
-            "Fail: the run had 7000 samples, and performance runs have a set of 6396: use that",
+            vec![("/dataset_part", Value::Null)],
+            "Fail: runs of gpt-oss-120b have a maximum of output tokens for each part of its data set, \
+             and `imagenet` has no parts: give the .toml file",
+        ),
+        (
+            [&accuracy[..2], &[("/dataset_part", Value::Null)]].concat(),
+            "and `imagenet` has no parts: give the .toml file",
         ),
         (
             vec![("/dataset_part", Value::Null), ("/dataset_samples", json!(4395))],

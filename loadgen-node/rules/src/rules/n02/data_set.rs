@@ -7,7 +7,7 @@ use crate::{
     book::Benchmark,
     judge::samples::{check_manifests, check_sample_count},
     official_log::DetailLog,
-    record::{DatasetPart, Mode, PartName, RunResult},
+    record::{DatasetPart, PartName, RunResult},
     subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, missing_key},
 };
 
@@ -116,17 +116,10 @@ fn prepared_differently(entry: &ResultEntry) -> Option<String> {
     ))
 }
 
-/// Returns a finding if a run used the part of a data set that is for runs in another mode, or more
-/// samples than the benchmark's set of performance runs has.
+/// Returns a finding if a run used the part of a data set that is for runs in another mode.
 fn set_of_other_runs(benchmark: &Benchmark, run: &RunFiles, record: &RunResult) -> Option<String> {
     let (mode, count) = (record.mode, record.dataset_samples);
-    let Some(DatasetPart { name: part, .. }) = record.dataset_part else {
-        let own = benchmark.set_samples(false);
-        let is_more = benchmark.own_performance_set && mode == Mode::Performance && count > own;
-        return is_more.then(|| {
-            format!("the run had {count} samples, and performance runs have a set of {own}: use that, and run again")
-        });
-    };
+    let DatasetPart { name: part, .. } = record.dataset_part?;
     let wanted = mode.part()?;
     let is_test = run.is_test() || record.settings.contains_key("audit_config");
     (part != wanted && !(is_test && part == PartName::Test07)).then(|| {

@@ -8,7 +8,7 @@ use crate::{
         engines::{check_decoding, check_published_decoding, check_sampling_seed},
         limits::USUAL_LIMIT,
     },
-    record::{DatasetPart, Mode, PartName, RunResult},
+    record::{DatasetPart, RunResult},
     subject::{Findings, PlaceJudgement, Subject},
 };
 
@@ -22,25 +22,18 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Judges the maximum length of outputs in a run of a benchmark whose runs have different ones. For
-/// other benchmarks, and for accuracy runs without parts, it is that of the model's file.
+/// other benchmarks, it is that of the model's file.
 fn limit(benchmark: &Benchmark, record: &RunResult, at: &mut PlaceJudgement) {
     if !benchmark.own_performance_set {
         return;
     }
     let name = &benchmark.name;
-    let of = |part| {
-        let limits: Vec<_> =
-            benchmark.output_limits(part).iter().map(ToString::to_string).collect();
-        limits.join(" or ")
-    };
     let Some(DatasetPart { name: part, max_output_tokens }) = record.dataset_part else {
-        if record.mode != Mode::Accuracy {
-            at.fail(format!(
-                "outputs of performance runs of {name} have a maximum of {} tokens, which the data set did not set: give the .toml \
-                 file of deploy/data that lists its parts, and run again",
-                of(PartName::Performance)
-            ));
-        }
+        at.fail(format!(
+            "runs of {name} have a maximum of output tokens for each part of its data set, and `{}` has no parts: give the .toml \
+             file of deploy/data that lists them, and run again",
+            record.dataset
+        ));
         return;
     };
     let (limits, most) = (benchmark.output_limits(part), u64::from(max_output_tokens.get()));
@@ -53,7 +46,7 @@ fn limit(benchmark: &Benchmark, record: &RunResult, at: &mut PlaceJudgement) {
         None => at.fail(format!(
             "outputs had a maximum of {most} tokens, and runs of {name} with the part {part} have {}: prepare the data set again \
              (deploy/data), and run again",
-            of(part)
+            limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
         )),
     }
 }
