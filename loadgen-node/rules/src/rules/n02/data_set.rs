@@ -7,17 +7,16 @@ use crate::{
     book::Benchmark,
     judge::samples::{check_manifests, check_sample_count},
     official_log::DetailLog,
-    record::{DatasetPart, PartName, RunResult},
+    record::{DatasetPart, PartName, Prepared, RunResult},
     subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, missing_key},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         other_libraries(entry, found);
-        let mut first: Option<(&str, BTreeSet<String>)> = None;
+        let mut first = None;
         for run in &entry.runs {
             let Some(record) = run.result() else { continue };
-            let names = names(&record.dataset);
             found.at(&run.record_place).fail_each(entry.benchmark.and_then(|benchmark| {
                 check_manifests(benchmark, &record.prepared, run.is_accuracy())
             }));
@@ -29,8 +28,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                     .map(|text| format!("{text}: take the record as the run wrote it")),
             );
             let mut at = found.at(&run.record_place);
-            let (place, known) = first.get_or_insert_with(|| (&run.record_place, names.clone()));
-            if *known != names {
+            let (place, known) = *first.get_or_insert((&run.record_place, &record.dataset));
+            if !may_be_same(known, &record.dataset) {
                 at.fail(format!(
                     "the data set is `{}`, but {place} has another one: make all runs of a result with one data set",
                     record.dataset
@@ -65,40 +64,42 @@ fn other_libraries(entry: &ResultEntry, found: &mut Findings) {
     }
 }
 
-/// Returns the names of a data set's files, which `text` separates by `+`. Folders and endings are
+/// Returns true if two texts may name one data set. A `+` in them is between two files, or in the name
+/// of a folder.
+fn may_be_same(one: &str, other: &str) -> bool {
+    ["+", ".npy+"].iter().any(|between| names(one, between) == names(other, between))
+}
+
+/// Returns the names of a data set's files, whose paths `between` separates. Folders and endings are
 /// omitted, because they differ between runs and between record and log.
-fn names(text: &str) -> BTreeSet<String> {
-    let name = |part: &str| {
-        let file = part.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let name = file.strip_suffix(".npy").unwrap_or(file);
-        // LoadGen's log contains no quotes and no backslashes.
-        name.replace('"', "'").replace('\\', "/").rsplit('/').next().unwrap_or_default().to_owned()
-    };
-    text.split('+').map(name).collect()
+fn names(text: &str, between: &str) -> BTreeSet<String> {
+    // LoadGen's log contains no quotes and no backslashes.
+    let text = text.replace('"', "'").replace('\\', "/");
+    let files = text.split(between).flat_map(|path| {
+        let path = path.trim().trim_end_matches('/');
+        path.rsplit('/').next().unwrap_or_default().split('+')
+    });
+    files.map(|file| file.strip_suffix(".npy").unwrap_or(file).to_owned()).collect()
 }
 
 fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String> {
-    let recorded = names(&record.dataset);
+    let recorded = &record.dataset;
     let logged = detail.and_then(|detail| detail.text("qsl_name"));
-    if let Some(logged) = logged.filter(|logged| names(logged) != recorded) {
+    if let Some(logged) = logged.filter(|logged| !may_be_same(logged, recorded)) {
         return Some(format!(
-            "LoadGen's log has qsl_name `{logged}`, and the record the data set `{}`",
-            record.dataset
+            "LoadGen's log has qsl_name `{logged}`, and the record the data set `{recorded}`"
         ));
     }
     let given = record.settings.get("dataset").and_then(|given| given.as_str());
-    if let Some(given) = given.filter(|given| names(given) != recorded) {
+    if let Some(given) = given.filter(|given| !may_be_same(given, recorded)) {
         return Some(format!(
-            "the settings of the run have the data set `{given}`, and the record has `{}`",
-            record.dataset
+            "the settings of the run have the data set `{given}`, and the record has `{recorded}`"
         ));
     }
-    let is_other = |part: &&crate::record::Prepared| !recorded.is_superset(&names(&part.data_set));
+    let names = |text: &str| names(text, "+");
+    let is_other = |part: &&Prepared| !names(recorded).is_superset(&names(&part.data_set));
     let other = record.prepared.iter().find(is_other)?;
-    Some(format!(
-        "`{}` was prepared, and the record has the data set `{}`",
-        other.data_set, record.dataset
-    ))
+    Some(format!("`{}` was prepared, and the record has the data set `{recorded}`", other.data_set))
 }
 
 /// Returns a finding if two runs of a result used data sets with different manifests, or only one
@@ -146,9 +147,18 @@ mod tests {
 
     #[test]
     fn folders_and_endings_do_not_count() {
-        assert_eq!(names("/data/imagenet.npy"), names("imagenet"));
-        assert_eq!(names("a/ids.npy+b/masks.npy"), names("masks+ids"));
-        assert_eq!(names("data/images/"), names("images"));
-        assert_ne!(names("imagenet"), names("coco"));
+        for (one, other, is_same) in [
+            ("/data/imagenet.npy", "imagenet", true),
+            ("a/ids.npy+b/masks.npy", "masks+ids", true),
+            ("a/ids+b/masks", "masks+ids", true),
+            ("data/images/", "images", true),
+            ("/c++/a+b/imagenet.npy", "imagenet", true),
+            ("/a+b/ids.npy+/a+b/x+y.npy", "/c/ids.npy+/c/x+y.npy", true),
+            ("imagenet", "coco", false),
+            ("a/ids.npy+b/masks.npy", "a/other.npy+b/masks.npy", false),
+            ("/c++/imagenet.npy", "coco", false),
+        ] {
+            assert_eq!(may_be_same(one, other), is_same, "{one} {other}");
+        }
     }
 }
