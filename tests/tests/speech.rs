@@ -1,7 +1,10 @@
 //! Waveforms of different lengths, and an engine in Python that returns the characters of a text
 //! and the number of the model's tokens.
 
-use e2e::{Behaviour, FakeNode, Folder, LoadGen, SutNode, npy, python_engine::PythonEngine};
+use e2e::{
+    Behaviour, FakeNode, Folder, LoadGen, SutNode, npy, process::built_file,
+    python_engine::PythonEngine,
+};
 use netdiv_contract::v1::DescribeResponse;
 
 /// An engine whose text has a character for each element, up to 41, and two tokens more than the
@@ -64,6 +67,18 @@ fn loadgen_gets_the_characters_and_the_number_of_the_model_s_tokens() {
         assert_eq!(tokens["total"], LENGTHS.iter().map(|length| 2 + length).sum::<usize>());
         assert!(result["prompt_tokens"].is_null(), "{result:#}");
     }
+    // In one process, too.
+    let alone = LoadGen::in_one_process("offline").data("x", &waveforms(&folder));
+    let (model, python) = (engine.path("engine.py"), built_file("engine/bin/python"));
+    let python = python.display();
+    let settings =
+        format!("name = 'a'\nengine = 'python'\nmodel = '{model}'\npython = '{python}'\n");
+    let file = alone.file("node.toml", settings);
+    let alone = alone.args(&["--in-process", &file]).accuracy().patient().run().expect(0);
+    let mut counts: Vec<_> =
+        alone.accuracy_log().iter().map(|entry| entry["token_count"].as_u64()).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, LENGTHS.map(|length| Some(2 + length as u64)));
     // First tokens cannot be sent early, and another run needs no counts.
     let refused = run(&node, &folder, "server").run();
     refused

@@ -34,8 +34,11 @@ pub enum NodeError {
         "the engine {0} answers on the network's threads and cannot run without a network; use echo"
     )]
     NoEngine(String),
-    /// The benchmark requires first tokens, and the engine has no tokens.
-    #[error("the engine {0} does not support tokens, but this benchmark measures the first token")]
+    /// The benchmark measures tokens in this scenario, and the engine does not return them.
+    #[error(
+        "responses of the engine {0} are not made of tokens. Token latencies need an engine for language models, or in Offline one \
+         with counts_tokens"
+    )]
     NoTokens(String),
     /// A signal of this name arrived before the node was ready.
     #[error("asked to end ({0}) while it loaded its model; the node has not served")]

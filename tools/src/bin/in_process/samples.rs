@@ -111,7 +111,8 @@ impl Samples {
                 continue;
             }
             let sample = state.in_flight.remove(&reply.id);
-            let Some(InFlight { ticket, issued, first }) = sample else { continue };
+            let Some(InFlight { mut ticket, issued, first }) = sample else { continue };
+            ticket.set_token_count(reply.token_count);
             match payload(&reply) {
                 Ok(payload) => {
                     self.count(

@@ -60,7 +60,7 @@ pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn Syste
     })
     .map_err(|error| error.to_string())?;
     let model = node.model();
-    if counts_tokens && model.tokens.is_none() {
+    if counts_tokens && model.tokens.is_none() && !model.token_counts {
         return Err(sut_node::NodeError::NoTokens(model.engine.clone()).to_string());
     }
     test.library.prepare(model.input.clone(), config.node.max_payload_bytes as u64)?;
