@@ -58,14 +58,14 @@ pub enum Failure {
     /// A response is invalid.
     #[error("node {node} sent a response that cannot be read: {why}")]
     BadResponse { node: String, why: String },
-    /// An output contradicts its node's description.
+    /// An output contradicts its node's description, or is longer than the run allows.
     #[error(
-        "node {node} sent an output that contradicts its description: {why}. Correct the description of the model there, or \
-         its engine"
+        "node {node} sent an output that contradicts its description or the limit of the run: {why}. Correct the description of \
+         the model there, or its engine"
     )]
     BrokenAnnouncement {
         node: String,
-        /// Contradiction, with the announced value.
+        /// Contradiction, with the announced or requested value.
         why: String,
     },
     /// A node did not report its name.

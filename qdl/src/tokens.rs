@@ -64,7 +64,7 @@ impl AnnouncedTokens {
         }
         let count = ids.len();
         if let Some(most) = self.max_output.filter(|most| count > *most) {
-            return Err(format!("it has {count} tokens, and max_output_tokens is {most}"));
+            return Err(format!("it has {count} tokens, and the maximum is {most}"));
         }
         // Folds have no early exit, so the compiler vectorizes them. A negative id counts as high.
         if ids.iter().map(unsigned_id).fold(0, u32::max) >= self.vocabulary {
@@ -89,7 +89,7 @@ impl AnnouncedTokens {
         let has_end = ids.last().is_some_and(is_end);
         match self.max_output {
             Some(most) if count < most && !has_end => Err(format!(
-                "it ends after {count} tokens without one of end_tokens, and max_output_tokens is {most}"
+                "it ends after {count} tokens without one of end_tokens, and the maximum is {most}"
             )),
             most => Ok(most.map(|_| !has_end)),
         }
@@ -312,13 +312,17 @@ mod tests {
     fn an_output_that_breaks_an_announcement_is_refused_with_the_figures() {
         let all = announced(10, 3, &[9, 2]);
         for (announced, output, words) in [
-            (&all, &[7, 7, 7, 2][..], "it has 4 tokens, and max_output_tokens is 3"),
+            (&all, &[7, 7, 7, 2][..], "it has 4 tokens, and the maximum is 3"),
             (&all, &[7, 10, 2], "its token 1 is 10, and ids go from 0 to 9"),
             (&all, &[-1, 2], "its token 0 is -1, and ids go from 0 to 9"),
             (&announced(0, 0, &[]), &[5, -7], "its token 1 is -7, and ids go from 0 to 2147483647"),
             (&all, &[7, 2, 7], "it goes on after its token 1, 2, one of end_tokens"),
             (&announced(0, 0, &[9, 2]), &[9, 2], "it goes on after its token 0, 9, one of"),
-            (&all, &[7, 7], "it ends after 2 tokens without one of end_tokens, and max_output_"),
+            (
+                &all,
+                &[7, 7],
+                "it ends after 2 tokens without one of end_tokens, and the maximum is 3",
+            ),
             (&all, &[], "it ends after 0 tokens without one of end_tokens"),
         ] {
             let why = announced.check_output(&tokens::to_bytes(output)).unwrap_err();

@@ -228,7 +228,7 @@ fn an_output_that_breaks_an_announcement_fails_the_run() {
         ..DescribeResponse::default()
     };
     let cases: [(&str, Reply); 4] = [
-        ("it has 4 tokens, and max_output_tokens is 3", |_, r| {
+        ("it has 4 tokens, and the maximum is 3", |_, r| {
             vec![output_message(&r, Part::Whole, &[5, 6, 7, 2])]
         }),
         ("its token 1 is 32000, and ids go from 0 to 31999", |_, r| {
@@ -243,7 +243,9 @@ fn an_output_that_breaks_an_announcement_fails_the_run() {
     ];
     for (words, reply) in cases {
         let node = announcer(announced(), reply);
-        let reason = format!("node liar sent an output that contradicts its description: {words}");
+        let reason = format!(
+            "node liar sent an output that contradicts its description or the limit of the run: {words}"
+        );
         run(&[&node.address], "offline", "accuracy").run().expect_failure(&reason);
     }
     let node = announcer(announced(), |_, r| {
