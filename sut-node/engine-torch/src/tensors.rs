@@ -70,7 +70,7 @@ mod tests {
             let kind = kind(data_type as u32).map_err(|failure| failure.text);
             assert_eq!(kind.map(|kind| kind.elt_size_in_bytes()), Ok(element_bytes(known)));
         }
-        for unknown in [0, 7, u32::MAX] {
+        for unknown in [0, 8, u32::MAX] {
             assert!(kind(unknown).is_err_and(|failure| failure.status == abi::REFUSED));
         }
     }
