@@ -27,6 +27,8 @@ const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'\nmodel = 'digits'";
 const OPENAI: &str =
     "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
+const SAMPLED: &str =
+    "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/sampled.toml'";
 const KSERVE: &str =
     "engine = 'kserve'\nurl = ['http://127.0.0.1:8001']\nmodel = 'FOLDER/decoupled.toml'";
 const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
@@ -34,7 +36,7 @@ const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// Keys that affect the responses. Each entry is a key, settings, and a value of the key. If the
 /// value is added to the settings, the published text must change.
-const DECIDE: [(&str, &str, &str); 36] = [
+const DECIDE: [(&str, &str, &str); 37] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -63,6 +65,7 @@ const DECIDE: [(&str, &str, &str); 36] = [
     ("tokens_vocabulary", TOKENS, "77"),
     ("openai_dialect", OPENAI, "'sglang'"),
     ("url_timeout", OPENAI, "'7ms'"),
+    ("sampling_seed", SAMPLED, "77"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("threads", DECODER, "77"),
@@ -131,6 +134,8 @@ fn folder() -> tempfile::TempDir {
     fs::write(folder.path().join("evidence.toml"), "").unwrap();
     fs::write(folder.path().join("schedule"), "7,7,7").unwrap();
     fs::write(folder.path().join("served.toml"), SERVED).unwrap();
+    let sampled = format!("{SERVED}sampled = true\n");
+    fs::write(folder.path().join("sampled.toml"), sampled).unwrap();
     make_certificates(folder.path(), &[]).unwrap();
     folder
 }

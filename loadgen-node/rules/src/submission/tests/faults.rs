@@ -243,7 +243,7 @@ fn compliance_runs_are_verified_against_the_runs_that_are_submitted() {
     let test01 = "offline/compliance/TEST01: verify_accuracy.txt does not say TEST PASS: ";
     assert!(all[2].contains(test01), "{}", all[2]);
     assert!(all[2].contains("responses differ from those of the accuracy run"), "{}", all[2]);
-    assert!(all[2].contains("score the same samples of both runs"), "{}", all[2]);
+    assert!(all[2].contains("scores the same samples of both runs"), "{}", all[2]);
     let test04 = "offline/compliance/TEST04: verify_performance.txt does not say TEST PASS: the test score differs from the reference score by +";
     assert!(all[3].contains(test04), "{}", all[3]);
 }
