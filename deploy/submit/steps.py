@@ -51,21 +51,9 @@ class Script:
         """Returns the options for the scripts of a compliance test."""
         if test not in WITH_SCRIPTS:
             return []
-        words = self.named
-        if test == "TEST07":
-            words = [word for word in words if not word.startswith("--reference-data=")] + [f"--reference-data={self.test07}"]
+        # The last of two options counts.
+        words = [*self.arguments, f"--reference-data={self.test07}"] if test == "TEST07" else self.arguments
         return ["--reference", str(self.reference), *self.python_option, *(f"--script-option={word}" for word in words)]
-
-    @property
-    def named(self) -> list[str]:
-        """Returns the arguments with each value behind its name, as `--name=value`."""
-        words: list[str] = []
-        for word in self.arguments:
-            if word.startswith("-") or not words:
-                words.append(word)
-            else:
-                words[-1] += f"={word}"
-        return words
 
     @property
     def python_option(self) -> list[str]:

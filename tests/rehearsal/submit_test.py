@@ -18,7 +18,7 @@ from submit import folders  # noqa: E402
 from submit.errors import Refused  # noqa: E402
 from submit.files import Files  # noqa: E402
 
-PURPOSES = ("performance", "accuracy", "digests", "TEST01")
+PURPOSES = ["performance", "accuracy", "digests"]
 
 PROGRAM = f'''#!{sys.executable} -S
 import json, os, sys, time
@@ -35,7 +35,7 @@ elif "--check" in words:
     if "--vocab" not in words:
         sys.exit("the script needs --vocab")
 elif words[0] == "plan":
-    runs = [{{"scenario": s, "purpose": p, "samples": 600, "seconds": 60.0}} for s in ("offline", "server") for p in {PURPOSES!r}]
+    runs = [{{"scenario": s, "purpose": p, "samples": 600, "seconds": 60.0}} for s in ("offline", "server") for p in [*{PURPOSES}, state.get("test", "TEST01")]]
     print(json.dumps({{"runs": runs}}))
 elif "--print-config" in words:
     print(Path("run.toml").read_text().replace("data.npy", f"{{Path.cwd()}}/data.npy") + f"given = {{json.dumps(words)}}")
@@ -220,6 +220,12 @@ class Campaigns(unittest.TestCase):
         said = self.submit(*given, code=1)
         self.assertIn("to do again: script changed", said)
         self.assertIn("it rejected the tree", said)
+        self.state(metric="F1", test="TEST07")
+        self.assertIn("pass --test07-reference-data acc_eval_compliance_gpqa.parquet", self.submit(*given, code=2))
+        self.submit("--test07-reference-data", "v.txt", *given, code=1)
+        audit = next(line for line in (self.files / "calls").read_text().splitlines() if line.startswith("audit"))
+        self.assertTrue(audit.endswith(f"--script-option=--vocab --script-option={vocab} --script-option=--map={vocab} --script-option=--dtype=int64 "
+                                       f"--script-option=--reference-data={vocab}"), audit)
 
     def test_a_signal_ends_the_run_and_the_command_goes_on(self) -> None:
         self.state(hangs="--digests")

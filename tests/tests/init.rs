@@ -13,7 +13,7 @@ use e2e::{
 use loadgen_node::RunArgs;
 use netdiv_node_common::process::read_settings;
 use netdiv_rules::{
-    book::{SampleForm, Table},
+    book::{SampleForm, Table, Test},
     submission, user_conf,
 };
 use serde_json::Value;
@@ -397,6 +397,9 @@ fn the_steps_suit_the_engine_and_explain_their_words() {
             assert_eq!(steps.contains(command), is_served, "{steps}");
         }
         assert_eq!(steps.contains("deploy/models/README.md"), engine == "torch", "{steps}");
+        let of_test07 = "submit.sh . --test07-reference-data FILE --reference ";
+        let has_test07 = benchmark.compliance.contains(&Test::Test07);
+        assert_eq!(steps.contains(of_test07), has_test07, "{steps}");
     }
 }
 

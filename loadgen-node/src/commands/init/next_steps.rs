@@ -5,7 +5,7 @@ use std::path::Path;
 use netdiv_node_common::{sanitise::shell_word, words::TODO};
 use netdiv_rules::{
     Division, Scenario,
-    book::{Formats, Table},
+    book::{Formats, Table, Test},
     eligibility::outside_network_division,
     template::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF},
 };
@@ -91,11 +91,13 @@ fn commands(
     ));
     lines.extend(nodes(template, hosts));
     let options = script.map(OfficialScript::arguments);
+    let has_test07 = template.benchmark.compliance.contains(&Test::Test07);
+    let of_test07 = if has_test07 { "--test07-reference-data FILE " } else { "" };
     lines.extend([
         String::new(),
         "# This command runs all the commands below it:".into(),
         format!(
-            "NETDIV/deploy/submit.sh . {}",
+            "NETDIV/deploy/submit.sh . {of_test07}{}",
             options.as_deref().unwrap_or("--reference INFERENCE")
         ),
     ]);
