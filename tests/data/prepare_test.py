@@ -9,7 +9,6 @@ import json
 import os
 import pickle
 import signal
-import subprocess
 import time
 import tomllib
 import unittest
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import sets
-from preparing import CASES, Case, end_of, prepare, start
+from preparing import CASES, Case, Running, end_of, has_ended, prepare, start
 
 EXPECTED = json.loads((Path(__file__).with_name("expected.json")).read_text())
 
@@ -382,20 +381,20 @@ class Preparing(Case):
         self.assertIn("already prepared", ran.stderr)
         self.refused("was not made by this command", "resnet50", "--first", "3")
 
-    def started_in_earnest(self, *args: object) -> subprocess.Popen[str]:
-        """Starts a preparation of 6,000 images in two processes, and waits until it has made some."""
+    def started_in_earnest(self, *args: object) -> Running:
+        """Starts a preparation of 2,000 images in two processes, and waits until it has made some."""
         journal = self.output / ".imagenet-jpeg.journal"
         lines = lambda: journal.read_text().count("\n") if journal.exists() else 0  # noqa: E731
         before = lines()
         running = start(*args)
-        while running.poll() is None and lines() < before + 5:
+        while not has_ended() and lines() < before + 5:
             time.sleep(0.001)
         return running
 
     def many_images(self) -> tuple[object, ...]:
         sets.imagenet(self.source)
         val_map = self.source / "val_map.txt"
-        val_map.write_text(val_map.read_text() * 750)
+        val_map.write_text(val_map.read_text() * 250)
         return "resnet50", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete", "--jobs", 2
 
     def test_ctrl_c_leaves_what_can_go_on(self) -> None:
@@ -411,18 +410,18 @@ class Preparing(Case):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("continuing: ", ran.stderr)
         digests = [sample["sha256"] for sample in self.manifest(self.output / "imagenet-jpeg")["samples"]]
-        self.assertEqual(digests, EXPECTED["resnet50-jpeg"][0] * 750)
+        self.assertEqual(digests, EXPECTED["resnet50-jpeg"][0] * 250)
 
     def test_nothing_outlives_a_command_that_was_killed(self) -> None:
         args = self.many_images()
         running = self.started_in_earnest(*args)
-        running.kill()
+        os.kill(running.pid, signal.SIGKILL)
         end_of(running)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("continuing: ", ran.stderr)
 
-    def workers_of(self, running: subprocess.Popen[str]) -> list[int]:
+    def workers_of(self, running: Running) -> list[int]:
         """Returns the ids of the command's two processes that make samples."""
         children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         self.assertEqual(len(children), 2)
@@ -443,7 +442,7 @@ class Preparing(Case):
         running = self.started_in_earnest(*self.many_images())
         for worker in self.workers_of(running):
             os.kill(worker, signal.SIGSTOP)
-        running.send_signal(signal.SIGTERM)
+        os.kill(running.pid, signal.SIGTERM)
         ran = end_of(running)
         self.assertEqual(ran.returncode, 130, ran.stderr)
 

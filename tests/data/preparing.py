@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from dataclasses import dataclass
 from pathlib import Path
 
 DATA = Path(__file__).parents[2] / "deploy" / "data"
@@ -20,31 +21,18 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(DATA), "PYTHONFAULTHANDLER": "1"}
 LONGEST = 300  # seconds of one command; far more than any takes
 
 
-def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "netdiv_data", *map(str, args)]
+@dataclass
+class Running:
+    """Command in a fork of the server."""
 
-
-def start(*args: object) -> subprocess.Popen[str]:
-    """Starts the command as a shell does in the foreground: a test that runs in the background ignores SIGINT, and so would this."""
-    return subprocess.Popen(
-        command(*args), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-
-
-def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-    """Waits for the command and for all that it started. One that hangs says where each of its processes does, and fails."""
-    try:
-        output, errors = running.communicate(timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGABRT)
-        output, errors = running.communicate()
-        raise AssertionError(f"hangs: {errors}") from None
-    return subprocess.CompletedProcess(running.args, running.returncode, output, errors)
+    args: tuple[object, ...]
+    pid: int
+    folder: tempfile.TemporaryDirectory[str]
 
 
 @functools.cache
 def server() -> subprocess.Popen[bytes]:
-    """Starts the process that `prepare` asks, and ends it with this one.
+    """Starts the process that `start` asks, and ends it with this one.
 
     Its pipes have no buffer, in which `select` would miss a line.
     """
@@ -54,20 +42,34 @@ def server() -> subprocess.Popen[bytes]:
     return running
 
 
+def start(*args: object) -> Running:
+    """Starts the command in a fork of a process that has imported its packages."""
+    folder = tempfile.TemporaryDirectory()
+    request = {"args": [*map(str, args)], "output": f"{folder.name}/output", "errors": f"{folder.name}/errors"}
+    server().stdin.write(json.dumps(request).encode() + b"\n")
+    return Running(args, int(server().stdout.readline()), folder)
+
+
+def has_ended(seconds: float = 0) -> bool:
+    """Returns true once the command that was started has ended, and all that it started."""
+    return bool(select.select([server().stdout], [], [], seconds)[0])
+
+
+def end_of(running: Running) -> subprocess.CompletedProcess[str]:
+    """Waits for the command and for all that it started. One that hangs says where each of its processes does, and fails."""
+    hangs = not has_ended(LONGEST)
+    if hangs:
+        os.killpg(running.pid, signal.SIGABRT)
+    code = int(server().stdout.readline())
+    with running.folder as folder:
+        output, errors = (Path(folder, name).read_text() for name in ("output", "errors"))
+    if hangs:
+        raise AssertionError(f"{running.args} hangs: {errors}")
+    return subprocess.CompletedProcess(running.args, code, output, errors)
+
+
 def prepare(*args: object) -> subprocess.CompletedProcess[str]:
-    """Runs the command in a fork of a process that has imported its packages."""
-    with tempfile.TemporaryDirectory() as folder:
-        output, errors = Path(folder, "output"), Path(folder, "errors")
-        request = {"args": [*map(str, args)], "output": str(output), "errors": str(errors)}
-        server().stdin.write(json.dumps(request).encode() + b"\n")
-        group = int(server().stdout.readline())
-        hangs = not select.select([server().stdout], [], [], LONGEST)[0]
-        if hangs:
-            os.killpg(group, signal.SIGABRT)
-        code = int(server().stdout.readline())
-        if hangs:
-            raise AssertionError(f"{args} hangs: {errors.read_text()}")
-        return subprocess.CompletedProcess(args, code, output.read_text(), errors.read_text())
+    return end_of(start(*args))
 
 
 class Case(unittest.TestCase):
