@@ -226,9 +226,12 @@ class Complete(InThisProcess):
             path.write_text(json.dumps([entries[place] for place in order]))
             self.fails(words, *args, False)
         for change in ({"transcript": None}, {"original_duration": "7"}, {"original_duration": 0}, {"original_duration": float("nan")},
-                       {"files": []}, {"files": entries[0]["files"] * 2}, {"files": [{}]}):
+                       {"original_duration": 3e-5}, {"files": []}, {"files": entries[0]["files"] * 2}, {"files": [{}]}):
             path.write_text(json.dumps([entries[0], entries[1] | change]))
             self.fails(f"{path}: entry 1 lacks a transcript, an original_duration or one file", *args, True)
+        for name in ("../84-121123_1.wav", "/data/../84-121123_1.wav", "dev-all-repack/.."):
+            path.write_text(json.dumps([entries[0], entries[1] | {"files": [{"fname": name}]}]))
+            self.fails(f"{path}: entry 1: {name} is outside the folder", *args, True)
         path.write_text(json.dumps({"a": 1}))
         self.fails("entry 0 lacks", *args, True)
         path.write_text(json.dumps(entries))

@@ -50,10 +50,13 @@ def clips_of(entries: object, path: Path) -> list[tuple[Path, float]]:
     clips = []
     for number, entry in enumerate(entries if isinstance(entries, list) else [entries]):
         match entry:
-            case {"transcript": str(), "original_duration": float() | int() as seconds, "files": [{"fname": str(file)}]} if seconds > 0:
+            case {"transcript": str(), "original_duration": float() | int() as seconds, "files": [{"fname": str(file)}]} if seconds * RATE >= 1:
+                if ".." in Path(file).parts[-2:]:
+                    raise DataError(f"{path}: entry {number}: {file} is outside the folder. Fetch it again")
                 clips.append((Path(file), seconds))
             case _:
-                raise DataError(f"{path}: entry {number} lacks a transcript, an original_duration or one file with fname. Fetch it again")
+                raise DataError(f"{path}: entry {number} lacks a transcript, an original_duration or one file with fname, or has no sample. "
+                                "Fetch it again")
     return clips
 
 
