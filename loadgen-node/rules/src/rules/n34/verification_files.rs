@@ -92,10 +92,8 @@ pub(super) fn differences(
             wrong.extend(reason);
         }
         (Test::Test07 | Test::Test09, _) => {
-            let name = responses_file(test).unwrap_or_default();
-            let text = read(name).unwrap_or_default();
-            let other = other_statements(test, benchmark, &text).into_iter();
-            wrong.extend(other.map(|what| format!("{name} {what}")));
+            let text = responses_file(test).and_then(read).unwrap_or_default();
+            wrong.extend(other_statements(test, benchmark, &text));
         }
         _ => {}
     }
