@@ -134,11 +134,13 @@ testbed: build
 	BIN=$(TARGET)/release tests/testbed/exhausted.sh
 
 # A whole submission on this machine, of two nodes, up to the official checkers of MLCOMMONS, a clone of mlcommons/inference with its tags;
-# as root, with iproute2. ROUND and DIVISION choose which: of v5.0 ResNet50 with torch, of later rounds Llama 2 70B with the engine `tokens`,
-# interactive variant included. PROGRAMS has programs with the LoadGen of the round that are built already. For ResNet50, PYTHON is one with
-# torch, torchvision and Pillow, MLCOMMONS is a checkout of tag v5.0.1, and BUILD=1 builds the sources in the tree too.
+# as root, with iproute2. ROUND and DIVISION choose which: of v5.0 ResNet50 with torch, of later rounds MODELS, any of llama2-70b,
+# gpt-oss-120b and whisper, with stand-ins for their engines. PROGRAMS has programs with the LoadGen of the round that are built already. For
+# ResNet50, PYTHON is one with torch, torchvision and Pillow, MLCOMMONS is a checkout of tag v5.0.1, and BUILD=1 builds the sources in the
+# tree too.
 ROUND ?= v5.0
 DIVISION ?= network
+MODELS ?= llama2-70b
 LOADGEN_OF_v5.0 := 5.0.13
 LOADGEN_OF_v5.1 := 5.0.22
 LOADGEN_OF_v6.0 := 6.0.10
@@ -162,7 +164,7 @@ rehearsal-v5.0: libtorch $(TARGET)/checker/made $(if $(PYTHON),,$(TARGET)/models
 		tests/rehearsal/rehearse.sh "$(REHEARSAL)" "$(MLCOMMONS)"
 
 rehearsal-language: $(TARGET)/checker/made
-	tests/rehearsal/language.sh "$(REHEARSAL)" "$(MLCOMMONS)" "$(ROUND)" "$(DIVISION)"
+	tests/rehearsal/language.sh "$(REHEARSAL)" "$(MLCOMMONS)" "$(ROUND)" "$(DIVISION)" $(MODELS)
 
 # What the official checkers import.
 $(TARGET)/checker/made: tests/rehearsal/requirements.txt

@@ -26,6 +26,8 @@ CAUSES = {
         r"accuracy not valid$|Some accuracy checks Checks failed for": "the accuracy target is missed: there is no model",
         DURATION: "the runs are short",
     },
+    # The official scripts find the made-up responses correct.
+    "graded": {DURATION: "the runs are short"},
 }
 CAUSES["pictures-newest-closed"] = {**CAUSES["pictures"], **CAUSES["pictures-newest-network"]}
 del CAUSES["pictures-newest-closed"][r"accuracy not valid$"]

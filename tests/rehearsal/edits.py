@@ -27,10 +27,11 @@ def replaced(file: Path, pattern: str, new: str) -> None:
     file.write_text(changed)
 
 
+BOUND = "a bound of LoadGen's log"
 EDITS = {
     "a seed of LoadGen's log": lambda tree: replaced(
-        one(tree, "**/Server/performance/run_1/mlperf_log_detail.txt"), r'("effective_qsl_rng_seed", "value": )\d+', r"\g<1>1"),
-    "a bound of LoadGen's log": lambda tree: replaced(
+        one(tree, "**/Offline/performance/run_1/mlperf_log_detail.txt"), r'("effective_qsl_rng_seed", "value": )\d+', r"\g<1>1"),
+    BOUND: lambda tree: replaced(
         one(tree, "**/Server/performance/run_1/mlperf_log_detail.txt"), r'("requested_server_(?:ttft|target)_latency\w*", "value": )\d+', r"\g<1>9000000000"),
     "a field of the system": lambda tree: replaced(one(tree, "*/*/systems/*.json"), r'("number_of_nodes": )"\d+"', r'\g<1>"72"'),
 }
@@ -39,7 +40,8 @@ EDITS = {
 def main() -> int:
     program, tree, division = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     before, unseen = findings(program, tree), []
-    for what, edit in EDITS.items():
+    edits = EDITS if any(tree.glob("**/Server/performance")) else {what: edit for what, edit in EDITS.items() if what != BOUND}
+    for what, edit in edits.items():
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "tree"
             shutil.copytree(tree, copy, symlinks=True)

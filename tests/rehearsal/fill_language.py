@@ -1,4 +1,4 @@
-"""Completes the files of `loadgen-node init` for a language model and its interactive variant, or writes a run's accuracy.txt."""
+"""Completes the files of `loadgen-node init` for a benchmark without a model, or writes a run's accuracy.txt."""
 
 import argparse
 import json
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fill import HERE, LINKS, change, submission
 
-DATA = "synthetic-ids:24576x4-1024"
 SYSTEM = {
     "number_nic_loadgen": '"2"', "framework": '"none: the engine tokens"', "host_networking_topology": '"two pairs of virtual interfaces"',
 }
@@ -16,15 +15,13 @@ SYSTEM = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="folder that init made, or folder of an accuracy run")
-    parser.add_argument("interactive", type=Path, nargs="?", help="folder that init made for the interactive variant")
-    parser.add_argument("--rate", type=float, help="samples per second that both nodes answer together")
     parser.add_argument("--ms", type=int, help="minimum duration of a performance run")
     parser.add_argument("--accuracy", action="store_true", help="write accuracy.txt of a run without a model")
     args = parser.parse_args()
     if args.accuracy:
         accuracy(args.folder)
     else:
-        settings(args.folder, args.interactive, args.rate, args.ms)
+        print("\n".join(settings(args.folder, args.ms)))
 
 
 def accuracy(folder: Path) -> None:
@@ -36,27 +33,43 @@ def accuracy(folder: Path) -> None:
     (folder / "accuracy.txt").write_text(f"\nResults\n\n{line}\n")
 
 
-def settings(folder: Path, interactive: Path, rate: float, ms: int) -> None:
-    change(folder / "run.toml", {"": {"dataset": f'"{DATA}"'}}, "rehearsal = true\n")
-    conf = "".join((one / "user.conf").read_text() for one in (folder, interactive))
-    conf = re.sub(r"(\.min_duration = ).*", rf"\g<1>{ms}", conf)
-    (folder / "user.conf").write_text(re.sub(r"(\.target_qps = ).*", rf"\g<1>{rate:g}", conf))
-    (folder / "calibration.md").write_text((HERE / "calibration.md").read_text())
-    # One file has the results of both; the interactive result has other folders.
-    chat = (interactive / "submission.toml").read_text()
-    chat = re.search(r"^\[\[result\]\]\n(?:.+\n)*", chat, re.M)[0].replace("runs/server/", "runs/interactive/")
-    written = (folder / "submission.toml").read_text()
-    (folder / "submission.toml").write_text(written + "\n" + chat)
+def settings(folder: Path, ms: int) -> list[str]:
+    """Shortens the runs, and adds the results to the submission's settings in the folder above; returns their scenarios.
+
+    The name of the folder is the benchmark's. An interactive variant is only run in Server.
+    """
+    conf = (folder / "user.conf").read_text()
+    (folder / "user.conf").write_text(re.sub(r"(\.min_duration = ).*", rf"\g<1>{ms}", conf))
+    inputs = "int16" if folder.name == "whisper" else "int32"
+    change(folder / "submission.toml", {"result": {
+        "starting_weights_filename": '"none: no model"', "weight_data_types": '"fp16"', "weight_transformations": '"none"',
+        "input_data_types": f'"{inputs}"'}})
+    written = (folder / "submission.toml").read_text().replace('"runs/', f'"{folder.name}/runs/')
+    results = re.findall(r"^\[\[result\]\]\n(?:.+\n)*", written, re.M)
+    if "interactive" in folder.name:
+        results = [result for result in results if 'scenario = "server"' in result]
+    whole = folder.parent / "submission.toml"
+    if whole.exists():
+        whole.write_text("\n".join([whole.read_text(), *results]))
+    else:
+        whole.write_text(written)
+        complete(whole)
+    return [re.search(r'^scenario = "(.*)"', result, re.M)[1] for result in results]
+
+
+def complete(file: Path) -> None:
+    """Fills in what describes the system and the submitter."""
+    (file.parent / "calibration.md").write_text((HERE / "calibration.md").read_text())
     values = submission()
+    del values["result"]
     values["system"] |= SYSTEM
     values["architecture"]["measurement"] = '"By the kernel: more than 10 Gb/s between two namespaces."'
-    closed = 'division = "closed"' in written
+    closed = 'division = "closed"' in file.read_text()
     if closed:
         network = ("net", "nic_", "number_nic_", "is_network", "network_")
         values["system"] = {key: value for key, value in values["system"].items() if not key.startswith(network)}
         del values["topology"]
-    values["result"] |= {"starting_weights_filename": '"none: no model"', "weight_data_types": '"fp16"', "input_data_types": '"int32"'}
-    change(folder / "submission.toml", values, "" if closed else LINKS)
+    change(file, values, "" if closed else LINKS)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #   tests/rehearsal/judge.sh TREE OUT MLCOMMONS ROUND DIVISION KIND
 #
 # MLCOMMONS is a clone of mlcommons/inference, for the checkers of tags v5.0.1 and v5.1.1 and of its newest commit. They and their output
-# are written to OUT. KIND is pictures or language. CHECKER_PYTHON has their packages (requirements.txt); BIN is the programs' folder.
+# are written to OUT. KIND is a key of CAUSES in accepted.py. CHECKER_PYTHON has their packages (requirements.txt); BIN is the programs' folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(realpath "$1") out=$(realpath "$2") mlcommons=$(realpath "$3") round=$4 division=$5 kind=$6

@@ -37,6 +37,12 @@ ip netns add "$b"
 cable "$a" 0
 cable "$b" 1
 
+# Stops all nodes.
+stop_nodes() {
+    stop_processes "$a"
+    stop_processes "$b"
+}
+
 # Starts a SUT node and waits until it is ready: HOST NAME ADDRESS OPTION…
 start_node() {
     local host=$1 name=$2 address=$3 ready=$out/$2.json

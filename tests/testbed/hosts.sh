@@ -17,9 +17,19 @@ settle() {
     ip -n "$1" link set "$2" up
 }
 
+# Kills the processes of a host, and waits up to 5 s for their end: HOST.
+stop_processes() {
+    local left
+    for _ in $(seq 50); do
+        left=$(ip netns pids "$1" 2>/dev/null) && [ -n "$left" ] || return 0
+        # shellcheck disable=SC2086 # a word for each process
+        kill -KILL $left 2>/dev/null || true
+        sleep 0.1
+    done
+}
+
 # Kills the processes of a host, and removes it with its interfaces: HOST.
 remove_host() {
-    local left
-    for left in $(ip netns pids "$1" 2>/dev/null); do kill -KILL "$left" 2>/dev/null || true; done
+    stop_processes "$1"
     ip netns del "$1" 2>/dev/null || true
 }
