@@ -135,7 +135,7 @@ impl Library {
         nodes: &[&DescribeResponse],
     ) -> Result<(), RunError> {
         prompts::check_responses(config, nodes)?;
-        part::check_announced(self.dataset.as_ref(), nodes)?;
+        part::check_announced(&self.dataset.name(), self.part(), nodes)?;
         prompts::check_announced(self.dataset.as_ref(), nodes)
     }
 

@@ -42,17 +42,15 @@ pub(crate) fn check(config: &RunConfig, data: &dyn Dataset) -> Result<(), RunErr
 
 /// Fails if outputs of a node are shorter than the part of the data set allows.
 pub(super) fn check_announced(
-    data: &dyn Dataset,
+    data_set: &str,
+    part: Option<DatasetPart>,
     nodes: &[&DescribeResponse],
 ) -> Result<(), RunError> {
-    let Some(DatasetPart { name, max_output_tokens: allowed }) = data.part() else { return Ok(()) };
+    let Some(DatasetPart { name, max_output_tokens: allowed }) = part else { return Ok(()) };
     match lowest(nodes, |node| node.max_output_tokens) {
-        Some((most, node)) if most < allowed.get() => Err(refused(
-            data,
-            &format!(
-                "outputs of node {node} have at most {most} tokens, and the part {name} allows {allowed}: raise max_tokens of its \
-                 model's file"
-            ),
+        Some((most, node)) if most < allowed.get() => usage(format!(
+            "data set {data_set}: outputs of node {node} have at most {most} tokens, and the part {name} allows {allowed}: raise \
+             max_tokens of its model's file"
         )),
         _ => Ok(()),
     }
@@ -62,40 +60,9 @@ pub(super) fn check_announced(
 mod tests {
     use std::num::NonZero;
 
-    use netdiv_contract::layout::InputLayout;
-    use netdiv_dataset::{DatasetError, Sample};
     use netdiv_node_common::words::PartName;
 
     use super::*;
-
-    struct Part;
-
-    impl Dataset for Part {
-        fn name(&self) -> String {
-            "oss.toml".into()
-        }
-
-        fn sample_count(&self) -> usize {
-            1
-        }
-
-        fn layout(&self) -> Option<InputLayout> {
-            None
-        }
-
-        fn sample_bytes(&self, _: usize) -> u64 {
-            0
-        }
-
-        fn read(&self, _: usize) -> Result<Sample, DatasetError> {
-            Ok(Sample::Bytes(bytes::Bytes::new()))
-        }
-
-        fn part(&self) -> Option<DatasetPart> {
-            let max_output_tokens = NonZero::new(10_240)?;
-            Some(DatasetPart { name: PartName::Performance, max_output_tokens })
-        }
-    }
 
     #[test]
     fn a_node_whose_outputs_are_shorter_is_refused_by_name() {
@@ -106,12 +73,14 @@ mod tests {
             ..DescribeResponse::default()
         };
         let (unknown, long, short) = (node("unknown", 0), node("long", 32_768), node("b", 1024));
-        check_announced(&Part, &[&unknown, &long]).unwrap();
-        let error = check_announced(&Part, &[&unknown, &long, &short]).unwrap_err().to_string();
+        let max_output_tokens = NonZero::new(10_240).unwrap();
+        let part = DatasetPart { name: PartName::Performance, max_output_tokens };
+        let check = |nodes: &[&DescribeResponse]| check_announced("oss.toml", Some(part), nodes);
+        check(&[&unknown, &long]).unwrap();
+        let error = check(&[&unknown, &long, &short]).unwrap_err().to_string();
         for words in ["oss.toml", "node b have at most 1024", "performance allows 10240: raise"] {
             assert!(error.contains(words), "{words}: {error}");
         }
-        let whole = netdiv_dataset::open("synthetic-ids:2x4").unwrap();
-        check_announced(whole.as_ref(), &[&short]).unwrap();
+        check_announced("whole.ids", None, &[&short]).unwrap();
     }
 }
