@@ -118,8 +118,9 @@ thread_local! {
 /// test. Responses to a test that is over are dropped.
 ///
 /// If LoadGen counts tokens, it gets the number that [`ResponseId::set_token_count`] has set, or
-/// else the number of int32 values in the bytes. LoadGen may not survive a response without a token, or a response whose due first token was not reported. Such a
-/// response does not reach LoadGen: the test ends with an error.
+/// else the number of int32 values in the bytes. LoadGen may not survive a response without a token,
+/// or a response whose due first token was not reported. Such a response does not reach LoadGen: the
+/// test ends with an error.
 pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     RESPONSES.with_borrow_mut(|responses| {

@@ -3,7 +3,8 @@
 //! A variant's name in kebab case, or a name of MLPerf (`TEST07`), is its only spelling: clap reads
 //! and lists it (`clap::ValueEnum`), serde reads and writes it, and [`Display`](std::fmt::Display)
 //! prints it. The encodings of payloads and the decoding of outputs are part of the wire contract,
-//! so `netdiv.v1.Encoding` and `netdiv.v1.Decoding` are generated with the same derives. [`AnswerTokens`] has no spelling, because LoadGen's settings decide it.
+//! so `netdiv.v1.Encoding` and `netdiv.v1.Decoding` are generated with the same derives.
+//! [`AnswerTokens`] has no spelling, because LoadGen's settings decide it.
 //!
 //! [`did_you_mean`] suggests known values for an unknown one, and [`todos`] finds the placeholders
 //! for values.
