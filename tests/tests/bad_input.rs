@@ -193,6 +193,7 @@ fn settings_that_make_no_sense() {
             &["--dataset-part", "TEST07"],
             "--dataset-part TEST07: digits is not a .toml file that lists parts",
         ),
+        (&["--dataset", "lost.toml", "--dataset-part", "accuracy"], "lost.toml: No such file"),
         (&["--dataset-part", "test"], "[possible values: performance, accuracy, TEST07]"),
         (
             &["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:2x1025"],

@@ -2,37 +2,17 @@
 //! outputs at its limit.
 
 use e2e::{
-    Behaviour, FakeNode, LoadGen, SutNode, fake_node::answer, ports::CLOSED,
-    python_engine::PythonEngine,
+    Behaviour, FakeNode, Folder, LoadGen, SutNode, fake_node::answer, ports::CLOSED,
+    python_engine::PythonEngine, write_parts,
 };
-use netdiv_contract::tokens;
-use netdiv_dataset::write_ids;
-use netdiv_node_common::resources::files::sha256_of;
 use serde_json::json;
 
-/// Writes a data set into the folder of a run: 60 samples for performance and 30 for accuracy, with
-/// outputs of at most 20 and 30 tokens. Returns the path of the file that lists them.
-fn two_parts(run: &LoadGen) -> String {
-    let part = |name: &str, count: i32, limit: u32| {
-        let prompts: Vec<_> = (1..=count).map(|id| vec![id; 4]).collect();
-        let (file, mut ids) = (format!("set-{name}.ids"), Vec::new());
-        write_ids(&mut ids, &prompts).expect("memory");
-        run.file(&file, &ids);
-        let digest = |prompt: &Vec<i32>| sha256_of([&tokens::to_bytes(prompt)[..]]);
-        let samples: Vec<_> =
-            prompts.iter().map(|one| json!({"name": "prompt", "sha256": digest(one)})).collect();
-        let manifest = json!({
-            "form": 1, "benchmark": "chat", "subset": "validation", "samples_form": "int32",
-            "complete": true, "samples": samples,
-        });
-        run.file(&format!("{file}.manifest.json"), manifest.to_string());
-        let sha256 = sha256_of([&ids[..]]);
-        format!(
-            "[{name}]\nfile = '{file}'\nsamples = {count}\nmax_output_tokens = {limit}\nsha256 = '{sha256}'\n"
-        )
-    };
-    let parts = [part("performance", 60, 20), part("accuracy", 30, 30)].concat();
-    run.file("set.toml", format!("form = 1\nbenchmark = 'chat'\n{parts}"))
+/// Writes a data set: 60 samples for performance and 30 for accuracy, with outputs of at most 20 and
+/// 30 tokens. Returns the path of the file that lists them.
+fn two_parts(folder: &Folder) -> String {
+    let prompts = |count: i32| (1..=count).map(|id| vec![id; 4]).collect::<Vec<_>>();
+    let parts = [("performance", prompts(60), 20), ("accuracy", prompts(30), 30)];
+    write_parts(folder.root(), "chat", &parts)
 }
 
 #[test]
@@ -56,24 +36,25 @@ class Long:
 
 /// Makes a run of each part, and expects its samples, and outputs that its limit has cut off.
 fn expect_limits(node: &SutNode) {
+    let folder = Folder::create();
+    let set = two_parts(&folder);
     for (mode, samples, limit) in [("performance", 60, 20), ("accuracy", 30, 30)] {
         let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", mode]);
         let run = run.short(1, 200).set("min_query_count=60").patient();
-        let set = two_parts(&run);
         let result = run.data("chat", &set).run().expect(0).result();
         let part = json!({"name": mode, "max_output_tokens": limit});
         assert_eq!((&result["dataset_part"], &result["dataset_samples"]), (&part, &samples.into()));
         assert_eq!(result["nodes"][0]["tokens"]["per_answer"]["max"], limit, "{result:#}");
-        assert_eq!(result["prepared"][0]["data_set"], "set.toml", "{result:#}");
+        assert_eq!(result["prepared"][0]["data_set"], "chat.toml", "{result:#}");
     }
 }
 
 #[test]
 fn what_does_not_fit_a_part_is_refused() {
+    let folder = Folder::create();
+    let set = two_parts(&folder);
     let run = |address: &str, args: &[&str]| {
-        let run = LoadGen::new(&[address], "offline").args(args);
-        let set = two_parts(&run);
-        run.data("chat", &set).run()
+        LoadGen::new(&[address], "offline").data("chat", &set).args(args).run()
     };
     for (args, words) in [
         (&["--mode", "submission"][..], "two runs, with --mode performance and --mode accuracy"),

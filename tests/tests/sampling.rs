@@ -1,51 +1,27 @@
 //! Language models that sample, in the form of GPT-OSS-120B: prompts and limits for each kind of
 //! run, and outputs that differ from run to run unless each sample has a seed.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::collections::HashMap;
 
 use e2e::{
     Folder, LoadGen, Outcome, SutNode,
     sampling_engine::{self, SAMPLED_MODEL},
+    write_parts,
 };
 use loadgen_node::official_log::LoggedResponse;
 use netdiv_contract::tokens;
-use netdiv_dataset::write_ids;
-use netdiv_node_common::resources::files::sha256_of;
-use serde_json::json;
-
-/// Limits of the outputs of each part, in tokens.
-const LIMITS: [(&str, usize); 2] = [("performance", 10_240), ("accuracy", 32_768)];
 
 /// Number of prompts in each part.
 const PROMPTS: i32 = 12;
 
 /// Writes a data set with parts. Prompts of the accuracy part occur twice. Returns its path.
 fn data_set(folder: &Folder) -> String {
-    let mut text = "form = 1\nbenchmark = \"gpt-oss-120b\"\n".to_owned();
-    for (part, most) in LIMITS {
-        let prompt = |number: i32| {
-            let number = if part == "accuracy" { number / 2 } else { number };
-            (0..5 + number).map(|place| 1000 * number + place).collect()
-        };
-        let prompts: Vec<Vec<i32>> = (0..PROMPTS).map(prompt).collect();
-        let mut bytes = Vec::new();
-        write_ids(&mut bytes, &prompts).expect("the prompts are written");
-        let file = format!("{part}.ids");
-        folder.write(&file, &bytes);
-        let sample = |prompt: &Vec<i32>| json!({ "name": "p", "sha256": sha256_of([&tokens::to_bytes(prompt)[..]]) });
-        let manifest = json!({
-            "form": 1, "benchmark": "gpt-oss-120b", "subset": "validation", "samples_form": "ids",
-            "complete": false, "samples": prompts.iter().map(sample).collect::<Vec<_>>(),
-        });
-        folder.write(&format!("{file}.manifest.json"), manifest.to_string());
-        let sha256 = sha256_of([&bytes[..]]);
-        write!(
-            text,
-            "[{part}]\nfile = \"{file}\"\nsamples = {PROMPTS}\nmax_output_tokens = {most}\nsha256 = \"{sha256}\"\n"
-        )
-        .expect("a text takes all");
-    }
-    folder.write("gpt-oss-120b.toml", &text)
+    let prompt =
+        |number: i32| -> Vec<i32> { (0..5 + number).map(|place| 1000 * number + place).collect() };
+    let once: Vec<_> = (0..PROMPTS).map(prompt).collect();
+    let twice = (0..PROMPTS).map(|number| prompt(number / 2)).collect();
+    let parts = [("performance", once, 10_240), ("accuracy", twice, 32_768)];
+    write_parts(folder.root(), "gpt-oss-120b", &parts)
 }
 
 fn node(name: &str, dialect: &'static str, model: &str, more: &[&str]) -> SutNode {

@@ -30,8 +30,8 @@ pub enum DatasetError {
     #[error("{}: {why}. Prepare the data set again (deploy/data)", path.display())]
     BadParts { path: PathBuf, why: String },
     /// The data set has several parts, and this command uses one file.
-    #[error("{} lists parts ({parts}), which `loadgen-node run` selects by its mode; give the file of one part here", path.display())]
-    HasParts { path: PathBuf, parts: String },
+    #[error("{} lists parts, which `loadgen-node run` selects by its mode; give the file of one part here", .0.display())]
+    HasParts(PathBuf),
     /// A sample differs from the prepared sample.
     #[error("sample {index} ({name}) is not the one in {}: prepare the data set again (deploy/data)", manifest.display())]
     SampleDiffers { index: usize, name: String, manifest: PathBuf },

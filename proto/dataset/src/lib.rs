@@ -3,6 +3,9 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
+#[cfg(test)]
+extern crate self as netdiv_dataset;
+
 mod error;
 mod folder;
 mod ids;
@@ -16,6 +19,9 @@ mod npy_file;
 mod npy_header;
 mod open;
 mod parts;
+#[cfg(test)]
+#[path = "../../../tests/src/parts_file.rs"]
+mod parts_file;
 mod prompts;
 mod sample;
 mod sample_file;
@@ -28,6 +34,6 @@ pub use labels::Labels;
 pub use manifest::Provenance;
 pub use npy::labels;
 pub use open::{DIGITS, EMBEDDED, SORTING, open, open_part, replace_paths};
-pub use parts::has_parts;
+pub use parts::{has_part, has_parts};
 pub use prompts::{Rows, read_prompts};
 pub use sample::{Dataset, Sample, Tensor};

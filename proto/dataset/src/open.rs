@@ -12,7 +12,7 @@ use crate::{
     joined::JoinedDataset,
     manifest::Manifest,
     npy::Npy,
-    parts::{ListedPart, PartDataset, has_parts, listed_parts},
+    parts::{ListedPart, has_parts},
     sample::Dataset,
     sample_file::SampleFile,
     synthetic::{Synthetic, SyntheticIds},
@@ -59,8 +59,8 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         let parts = parts(name, is_there).into_iter().map(open).collect::<Result<_, _>>()?;
         return Ok(Box::new(JoinedDataset::new(name, parts)?));
     }
-    if has_parts(name) {
-        return Err(DatasetError::HasParts { path: path.into(), parts: listed_parts(path)? });
+    if has_parts(name) && path.exists() {
+        return Err(DatasetError::HasParts(path.into()));
     }
     let data = open_path(path)?;
     Ok(match Manifest::find_beside(path)? {
@@ -73,8 +73,8 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
 /// file that lists them.
 pub fn open_part(name: &str, part: PartName) -> Result<Box<dyn Dataset>, DatasetError> {
     let listed = ListedPart::read(name.as_ref(), part)?;
-    let data = open_path(&listed.file)?;
-    Ok(Box::new(PartDataset::new(data, listed)?))
+    let data = open_path(&listed.file())?;
+    Ok(Box::new(listed.verified(data)?))
 }
 
 fn is_there(path: &str) -> bool {

@@ -3,36 +3,28 @@
 //! of outputs.
 
 use std::{
+    collections::BTreeMap,
     num::NonZero,
     path::{Path, PathBuf},
 };
 
-use netdiv_contract::layout::InputLayout;
 use netdiv_node_common::{
     resources::files,
-    words::{DatasetPart, PartName, with_suggestion},
+    words::{DatasetPart, PartName, count, with_suggestion},
 };
 use serde::Deserialize;
 
-use crate::{
-    error::DatasetError,
-    manifest::{Manifest, Provenance},
-    sample::{Dataset, Sample},
-    verified::VerifiedDataset,
-};
+use crate::{error::DatasetError, manifest::Manifest, sample::Dataset, verified::VerifiedDataset};
 
 /// Supported version of the format.
 const FORM: u32 = 1;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct PartsFile {
     form: u32,
     benchmark: String,
-    performance: Option<PartEntry>,
-    accuracy: Option<PartEntry>,
-    #[serde(rename = "TEST07")]
-    test07: Option<PartEntry>,
+    #[serde(flatten)]
+    parts: BTreeMap<PartName, PartEntry>,
 }
 
 #[derive(Deserialize)]
@@ -40,33 +32,28 @@ struct PartsFile {
 struct PartEntry {
     /// Name of the file, which is beside the TOML file.
     file: PathBuf,
-    samples: u64,
+    samples: usize,
     max_output_tokens: NonZero<u32>,
     /// SHA-256 of the file, in hex.
     sha256: String,
 }
 
-/// Returns true if a name is the path of a file that lists parts.
+/// Returns true if a name is the path of a TOML file, which lists parts.
 pub fn has_parts(name: &str) -> bool {
     let path = Path::new(name);
-    path.extension().is_some_and(|extension| extension == "toml") && path.is_file()
+    // Several names are joined by `+`.
+    path.extension().is_some_and(|end| end == "toml") && (path.exists() || !name.contains('+'))
 }
 
-/// Returns the names of the parts that a file lists, in a sentence.
-pub(super) fn listed_parts(path: &Path) -> Result<String, DatasetError> {
-    Ok(names(&PartsFile::read(path)?.entries()))
-}
-
-fn names(entries: &[(PartName, Option<PartEntry>)]) -> String {
-    let listed = entries.iter().filter(|(_, entry)| entry.is_some());
-    listed.map(|(name, _)| name.word()).collect::<Vec<_>>().join(", ")
+/// Returns true if a data set has parts, among them this one.
+pub fn has_part(name: &str, part: PartName) -> Result<bool, DatasetError> {
+    Ok(has_parts(name) && PartsFile::read(name.as_ref())?.parts.contains_key(&part))
 }
 
 impl PartsFile {
     fn read(path: &Path) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadParts { path: path.into(), why };
-        let text = files::read_toml(path)
-            .map_err(|error| DatasetError::Unreadable { path: path.into(), error })?;
+        let text = files::read_toml(path).map_err(|error| unreadable(path, error))?;
         let file: Self =
             toml::from_str(&text).map_err(|error| bad(with_suggestion(&error.to_string())))?;
         if file.form != FORM {
@@ -77,136 +64,76 @@ impl PartsFile {
         }
         Ok(file)
     }
-
-    fn entries(self) -> [(PartName, Option<PartEntry>); 3] {
-        [
-            (PartName::Performance, self.performance),
-            (PartName::Accuracy, self.accuracy),
-            (PartName::Test07, self.test07),
-        ]
-    }
 }
 
 /// Part as the TOML file at `path` lists it.
 pub(super) struct ListedPart {
     path: PathBuf,
     benchmark: String,
-    part: DatasetPart,
-    /// File with the samples.
-    pub(super) file: PathBuf,
-    samples: u64,
-    sha256: String,
+    name: PartName,
+    entry: PartEntry,
 }
 
 impl ListedPart {
-    pub(super) fn read(path: &Path, wanted: PartName) -> Result<Self, DatasetError> {
+    pub(super) fn read(path: &Path, name: PartName) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadParts { path: path.into(), why };
-        let listed = PartsFile::read(path)?;
-        let benchmark = listed.benchmark.clone();
-        let mut entries = listed.entries();
-        let found = entries.iter_mut().find(|(name, _)| *name == wanted);
-        let Some(PartEntry { file, samples, max_output_tokens, sha256 }) =
-            found.and_then(|(_, entry)| entry.take())
-        else {
-            return Err(bad(format!("it has no part {wanted}; its parts: {}", names(&entries))));
+        let PartsFile { benchmark, mut parts, .. } = PartsFile::read(path)?;
+        let Some(entry) = parts.remove(&name) else {
+            let names: Vec<_> = parts.keys().map(|name| name.word()).collect();
+            return Err(bad(format!("it has no part {name}; its parts: {}", names.join(", "))));
         };
-        if file.file_name() != Some(file.as_os_str()) {
+        if entry.file.file_name() != Some(entry.file.as_os_str()) {
             return Err(bad(format!(
-                "the file of the part {wanted} is `{}`, and must be the name of a file beside it",
-                file.display()
+                "the file of the part {name} is `{}`, expected the name of a file beside it",
+                entry.file.display()
             )));
         }
-        Ok(Self {
-            path: path.into(),
-            benchmark,
-            part: DatasetPart { name: wanted, max_output_tokens },
-            file: path.with_file_name(file),
-            samples,
-            sha256,
-        })
+        Ok(Self { path: path.into(), benchmark, name, entry })
     }
-}
 
-/// Part of a data set, whose samples are compared with their manifest as they are read.
-pub(super) struct PartDataset {
-    data: VerifiedDataset,
-    part: DatasetPart,
-    prepared: Provenance,
-}
+    /// Returns the path of the file with the samples.
+    pub(super) fn file(&self) -> PathBuf {
+        self.path.with_file_name(&self.entry.file)
+    }
 
-impl PartDataset {
-    /// Creates the data set. Fails if `data`, the samples in the file, are not those that the TOML
-    /// file describes.
-    pub(super) fn new(data: Box<dyn Dataset>, listed: ListedPart) -> Result<Self, DatasetError> {
-        let ListedPart { path, benchmark, part, file, samples, sha256 } = listed;
-        let unreadable = |path: &Path, error| DatasetError::Unreadable { path: path.into(), error };
+    /// Returns the part with the samples `data` of its file. Fails if they are not those that the
+    /// TOML file describes.
+    pub(super) fn verified(self, data: Box<dyn Dataset>) -> Result<VerifiedDataset, DatasetError> {
+        let file = self.file();
+        let Self { path, benchmark, name, entry } = self;
         let bad = |why: String| DatasetError::BadParts {
             path: path.clone(),
-            why: format!("part {}: {} {why}", part.name, file.display()),
+            why: format!("part {name}: {} {why}", file.display()),
         };
-        let count = data.sample_count() as u64;
-        if count != samples {
-            return Err(bad(format!("has {count} samples, and must have {samples}")));
+        let found = data.sample_count();
+        if found != entry.samples {
+            let found = count(found, "sample");
+            return Err(bad(format!("has {found}, expected {}", entry.samples)));
         }
         let found = files::sha256(&file).map_err(|error| unreadable(&file, error))?;
-        if !found.eq_ignore_ascii_case(&sha256) {
-            return Err(bad(format!("has the SHA-256 {found}, and must have {sha256}")));
+        if !found.eq_ignore_ascii_case(&entry.sha256) {
+            return Err(bad(format!("has the SHA-256 {found}, expected {}", entry.sha256)));
         }
-        let Some(manifest) = Manifest::find_beside(&file)? else {
+        let Some(mut manifest) = Manifest::find_beside(&file)? else {
             return Err(bad("has no manifest beside it".into()));
         };
-        let prepared = manifest.prepared.clone();
+        let prepared = &mut manifest.prepared;
         if prepared.benchmark != benchmark {
-            return Err(bad(format!(
-                "was prepared for {}, not for {benchmark}",
-                prepared.benchmark
-            )));
+            let found = &prepared.benchmark;
+            return Err(bad(format!("was prepared for {found}, not for {benchmark}")));
         }
-        Ok(Self {
-            data: VerifiedDataset::new(data, manifest)?,
-            part,
-            // It is the same for every part, so that runs with two parts are of one data set.
-            prepared: Provenance {
-                data_set: name(&path),
-                manifest_sha256: files::sha256(&path).map_err(|error| unreadable(&path, error))?,
-                ..prepared
-            },
-        })
+        // The TOML file is the same for every part, so that runs with two parts are of one data set.
+        prepared.data_set = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        prepared.manifest_sha256 =
+            files::sha256(&path).map_err(|error| unreadable(&path, error))?;
+        let mut verified = VerifiedDataset::new(data, manifest)?;
+        verified.part = Some(DatasetPart { name, max_output_tokens: entry.max_output_tokens });
+        Ok(verified)
     }
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-impl Dataset for PartDataset {
-    fn name(&self) -> String {
-        self.prepared.data_set.clone()
-    }
-
-    fn sample_count(&self) -> usize {
-        self.data.sample_count()
-    }
-
-    fn layout(&self) -> Option<InputLayout> {
-        self.data.layout()
-    }
-
-    fn sample_bytes(&self, index: usize) -> u64 {
-        self.data.sample_bytes(index)
-    }
-
-    fn read(&self, index: usize) -> Result<Sample, DatasetError> {
-        self.data.read(index)
-    }
-
-    fn prepared(&self) -> Vec<Provenance> {
-        vec![self.prepared.clone()]
-    }
-
-    fn part(&self) -> Option<DatasetPart> {
-        Some(self.part)
-    }
+fn unreadable(path: &Path, error: std::io::Error) -> DatasetError {
+    DatasetError::Unreadable { path: path.into(), error }
 }
 
 #[cfg(test)]
@@ -214,43 +141,28 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{open, open_part, write_ids};
+    use crate::{Provenance, open, open_part, parts_file::write_parts};
 
     /// Writes a data set of two parts, with one sample for performance and two for accuracy, and
     /// returns the path of its TOML file. `spoil` changes the TOML file.
     fn written(folder: &Path, spoil: impl Fn(String) -> String) -> String {
-        let part = |name: &str, prompts: &[Vec<i32>], limit: u32| {
-            let (file, mut bytes) = (format!("oss-{name}.ids"), Vec::new());
-            write_ids(&mut bytes, prompts).unwrap();
-            fs::write(folder.join(&file), &bytes).unwrap();
-            let sample = |prompt: &Vec<i32>| {
-                let ids = netdiv_contract::tokens::to_bytes(prompt);
-                format!(r#"{{"name": "p", "sha256": "{}"}}"#, files::sha256_of([&ids[..]]))
-            };
-            let samples: Vec<_> = prompts.iter().map(sample).collect();
-            let about = r#""form": 1, "benchmark": "oss", "subset": "validation", "samples_form": "int32", "complete": true"#;
-            let manifest = format!("{{{about}, \"samples\": [{}]}}", samples.join(", "));
-            fs::write(folder.join(format!("{file}.manifest.json")), manifest).unwrap();
-            let (count, sha256) = (prompts.len(), files::sha256_of([&bytes[..]]));
-            format!(
-                "[{name}]\nfile = \"{file}\"\nsamples = {count}\nmax_output_tokens = {limit}\nsha256 = \"{sha256}\"\n"
-            )
-        };
         let parts = [
-            part("performance", &[vec![1, 2]], 10_240),
-            part("accuracy", &[vec![3], vec![4, 5]], 32_768),
+            ("performance", vec![vec![1, 2]], 10_240),
+            ("accuracy", vec![vec![3], vec![4, 5]], 32_768),
         ];
-        let path = folder.join("oss.toml");
-        let text = format!("form = 1\nbenchmark = \"oss\"\n{}", parts.concat());
+        let path = write_parts(folder, "oss", &parts);
+        let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, spoil(text)).unwrap();
-        path.display().to_string()
+        path
     }
 
     #[test]
     fn parts_differ_in_samples_and_limits_and_are_of_one_data_set() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path(), |text| text);
-        assert!(has_parts(&path) && !has_parts("digits") && !has_parts("/no/such.toml"));
+        assert!(has_parts(&path) && !has_parts("digits") && !has_parts("/no/such.npy+oss.toml"));
+        assert!(has_part(&path, PartName::Accuracy).unwrap());
+        assert!(!has_part(&path, PartName::Test07).unwrap());
         let of = |part| open_part(&path, part).unwrap();
         let (performance, accuracy) = (of(PartName::Performance), of(PartName::Accuracy));
         assert_eq!((performance.sample_count(), accuracy.sample_count()), (1, 2));
@@ -276,13 +188,13 @@ mod tests {
         let outside = outside.as_str();
         for (from, to, why) in [
             ("form = 1", "form = 2", "it has form 2, and only form 1 is supported"),
-            ("samples = 2", "samples = 3", "oss-accuracy.ids has 2 samples, and must have 3"),
-            ("oss-accuracy.ids", "oss-performance.ids", "has 1 samples, and must have 2"),
-            ("[accuracy]", "[accurate]", "unknown field `accurate`, expected one of"),
+            ("samples = 2", "samples = 3", "oss-accuracy.ids has 2 samples, expected 3"),
+            ("oss-accuracy.ids", "oss-performance.ids", "has 1 sample, expected 2"),
+            ("[accuracy]", "[accurate]", "unknown variant `accurate`, expected one of"),
             ("[accuracy]", "[TEST07]", "no part accuracy; its parts: performance, TEST07"),
-            ("oss-accuracy.ids", "../oss-accuracy.ids", "must be the name of a file beside it"),
-            ("oss-accuracy.ids", outside, "must be the name of a file beside it"),
-            ("\"oss-accuracy.ids\"", "\"..\"", "must be the name of a file beside it"),
+            ("oss-accuracy.ids", "../oss-accuracy.ids", "expected the name of a file beside it"),
+            ("oss-accuracy.ids", outside, "expected the name of a file beside it"),
+            ("\"oss-accuracy.ids\"", "\"..\"", "expected the name of a file beside it"),
             ("= 32768", "= 0", "expected a nonzero u32"),
             (
                 "benchmark = \"oss\"",
@@ -312,12 +224,16 @@ mod tests {
     }
 
     #[test]
-    fn without_a_part_the_file_says_which_there_are() {
+    fn a_file_that_lists_parts_is_not_read_as_one_of_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path(), |text| text);
         for name in [path.clone(), format!("{path}+synthetic-ids:2x4")] {
             let error = open(&name).err().expect("refused").to_string();
-            assert!(error.contains("lists parts (performance, accuracy)"), "{error}");
+            assert!(error.contains("oss.toml lists parts"), "{error}");
         }
+        let lost = folder.path().join("lost.toml").display().to_string();
+        let error = open_part(&lost, PartName::Accuracy).err().expect("refused").to_string();
+        assert!(error.contains("cannot read ") && error.contains("lost.toml: "), "{error}");
+        assert!(has_part(&lost, PartName::Accuracy).is_err());
     }
 }

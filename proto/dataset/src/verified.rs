@@ -1,7 +1,7 @@
 //! Data set whose samples are compared with their manifest as they are read.
 
 use netdiv_contract::layout::InputLayout;
-use netdiv_node_common::resources::files;
+use netdiv_node_common::{resources::files, words::DatasetPart};
 
 use crate::{
     error::DatasetError,
@@ -12,6 +12,8 @@ use crate::{
 pub(super) struct VerifiedDataset {
     data: Box<dyn Dataset>,
     manifest: Manifest,
+    /// Part that the samples are, of a data set that has parts.
+    pub(super) part: Option<DatasetPart>,
 }
 
 impl VerifiedDataset {
@@ -21,13 +23,16 @@ impl VerifiedDataset {
             let why = format!("its number of samples is {says}, that of the data set {has}");
             return Err(DatasetError::BadManifest { path: manifest.path, why });
         }
-        Ok(Self { data, manifest })
+        Ok(Self { data, manifest, part: None })
     }
 }
 
 impl Dataset for VerifiedDataset {
     fn name(&self) -> String {
-        self.data.name()
+        match self.part {
+            Some(_) => self.manifest.prepared.data_set.clone(),
+            None => self.data.name(),
+        }
     }
 
     fn sample_count(&self) -> usize {
@@ -61,6 +66,10 @@ impl Dataset for VerifiedDataset {
 
     fn prepared(&self) -> Vec<Provenance> {
         vec![self.manifest.prepared.clone()]
+    }
+
+    fn part(&self) -> Option<DatasetPart> {
+        self.part
     }
 }
 
