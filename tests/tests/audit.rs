@@ -6,6 +6,7 @@ use std::path::Path;
 use e2e::{
     Folder, SutNode,
     process::{Ended, loadgen_node, transport},
+    write_parts,
 };
 
 use crate::evaluation::bare_python;
@@ -64,7 +65,7 @@ compliance = ["TEST01"]
 sampling = 64
 "#;
 
-/// AuditedRuns the accuracy script by a shell in the current folder, and exits with 0 whatever the outcome.
+/// Runs the accuracy script by a shell in the current folder, and exits with 0 whatever the outcome.
 const TEST07: &str = r#"
 import argparse, os, re, shutil, subprocess
 parser = argparse.ArgumentParser()
@@ -177,17 +178,17 @@ impl AuditedRuns {
         self.folder.path(name)
     }
 
-    fn run(&self, scenario: &str, mode: &str, data: &str, settings: &[&str]) {
+    fn run(&self, scenario: &str, mode: &str, data: &[&str], settings: &[&str]) {
         let output = self.path(&format!("{scenario}/{mode}"));
         let settings: Vec<_> = settings.iter().flat_map(|one| ["--setting", *one]).collect();
         let common = ["run", "--nodes", &self.node.address, "--transport", transport()];
-        let what = ["--benchmarks", &self.table, "--benchmark", self.benchmark, "--dataset", data];
+        let what = ["--benchmarks", &self.table, "--benchmark", self.benchmark, "--dataset"];
         let places = ["--scenario", scenario, "--mode", mode, "--output", &output];
-        let ended = loadgen_node(&[&common[..], &what, &places, &settings].concat());
+        let ended = loadgen_node(&[&common[..], &what, data, &places, &settings].concat());
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
     }
 
-    /// AuditedRuns `audit` into the folder `output`.
+    /// Runs `audit` into the folder `output`.
     fn audit(&self, scenario: &str, output: &str, args: &[&str]) -> Ended {
         let [performance, accuracy] =
             ["performance", "accuracy"].map(|mode| self.path(&format!("{scenario}/{mode}")));
@@ -213,13 +214,22 @@ fn official_scripts_verify_test07_and_test09() {
     let whole = [&given[..], &[option.as_str(), "--script-option=--tokenizer=none"]].concat();
     let own = ["--", "--dataset", "synthetic-ids:20x4-16@7"];
     let (of_07, of_09) = (["--tests", "TEST07"], ["--tests", "TEST09"]);
-    for scenario in ["offline", "server"] {
-        for mode in ["performance", "accuracy"] {
-            runs.run(scenario, mode, "synthetic-ids:48x4-16", &SETTINGS);
-        }
+    let prompts = |count: i32| (1..=count).map(|id| vec![id; 4]).collect::<Vec<_>>();
+    let two = [("performance", prompts(48), 9), ("accuracy", prompts(48), 9)];
+    let of_two = write_parts(runs.folder.root(), "gpt-oss", &two);
+    let three = [&two[..], &[("TEST07", prompts(20), 9)]].concat();
+    let of_three = write_parts(runs.folder.root(), "gpt-oss-120b", &three);
+    let part = ["--dataset-part", "performance"];
+    for (scenario, data, own) in [
+        ("offline", &["synthetic-ids:48x4-16"][..], &own[..]),
+        ("server", &[of_three.as_str()], &[]),
+    ] {
+        runs.run(scenario, "accuracy", data, &SETTINGS);
+        let part = if own.is_empty() { &part[..] } else { &[] };
+        runs.run(scenario, "performance", &[data, part].concat(), &SETTINGS);
         let output = format!("{scenario}/compliance");
         let said = runs
-            .audit(scenario, &output, &[&of_07[..], &whole, &own].concat())
+            .audit(scenario, &output, &[&of_07[..], &whole, own].concat())
             .expect_text(0, "TEST07: pass")
             .expect_text(0, "Accuracy score: 63.7")
             .said();
@@ -234,14 +244,30 @@ fn official_scripts_verify_test07_and_test09() {
         let text = runs.folder.read(&format!("{output}/TEST07/verify_accuracy.txt"));
         assert!(text.starts_with("Total samples evaluated: 20\n"), "{text}");
         assert!(!Path::new(&runs.path(&format!("{output}/TEST07/verification"))).exists());
-        runs.audit(scenario, &output, &[&of_09[..], &whole].concat())
+        // It needs no environment with the accuracy script's packages.
+        runs.audit(scenario, &output, &[&of_09[..], &given[..2]].concat())
             .expect_text(0, "TEST09: pass")
             .expect_text(0, "Total samples: 48");
         let text = runs.folder.read(&format!("{output}/TEST09/verify_output_len.txt"));
         assert!(text.ends_with("Min threshold: 7.0\nMax threshold: 9.0\nTEST PASS\n"), "{text}");
     }
 
+    // Another data set, with parts in place of one without, and the reverse.
+    let of_parts = ["--", "--dataset", &of_three];
+    for (scenario, data) in [("offline", of_parts), ("server", own)] {
+        let args = [&of_07[..], &whole, &data].concat();
+        runs.audit(scenario, &format!("{scenario}/other"), &args).expect_text(0, "TEST07: pass");
+    }
+
+    // With fewer samples, for practice, it runs and fails.
+    let few = ["--", "--dataset", "synthetic-ids:5x4-16"];
+    let few = [&of_07[..], &whole, &few].concat();
+    runs.audit("offline", "few", &few).expect_text(2, "give --performance-samples 5 (audit: after");
+    runs.audit("offline", "fewer", &[&few[..], &["--performance-samples", "5"]].concat())
+        .expect_text(1, "LoadGen issued 5 samples of a data set of 5, and TEST07 issues 20 of 20");
+
     // What is missing is reported before any run.
+    let lacking = format!("{of_two} has no part TEST07: add --tests TEST07 -- --dataset FILE");
     let nowhere = ["--script-option=--reference-data=nowhere", "--script-option=--tokenizer=none"];
     let empty = ["--reference", &runs.path("offline"), "--python", &python].map(str::to_owned);
     let empty = empty.each_ref().map(String::as_str);
@@ -250,10 +276,11 @@ fn official_scripts_verify_test07_and_test09() {
         (&empty, "it has no compliance/TEST07/run_verification.py; give a checkout"),
         (
             &given,
-            "add: --script-option=--reference-data=FILE --script-option=--tokenizer=CHECKPOINT",
+            "add each as --script-option=OPTION=VALUE: --reference-data FILE --tokenizer CHECKPOINT",
         ),
         (&[&given[..], &nowhere].concat(), "--reference-data nowhere: there is no such file"),
-        (&whole, "TEST07 has a data set of its own, of 20 samples"),
+        (&whole, "own data set of 20 samples, and synthetic-ids:48x4-16 has no part TEST07: add"),
+        (&[&whole[..], &["--", "--dataset", &of_two]].concat(), &lacking),
         (
             &[&whole[..], &["--script-option=--save-outputs=x"]].concat(),
             "--save-outputs: language/",
@@ -283,9 +310,9 @@ fn scores_of_both_runs_decide_test01_where_responses_differ() {
     let runs = AuditedRuns::new("whisper", SutNode::echo("a", &["--echo-answer-bytes", "4"]));
     let python = bare_python(&runs.folder);
     let settings = ["offline_expected_qps=1000", "min_duration_ms=0", "min_query_count=256"];
-    runs.run("offline", "performance", "synthetic:16x8", &settings);
+    runs.run("offline", "performance", &["synthetic:16x8"], &settings);
     // Other samples, and so other responses.
-    runs.run("offline", "accuracy", "synthetic:16x8@7", &settings);
+    runs.run("offline", "accuracy", &["synthetic:16x8@7"], &settings);
     runs.audit("offline", "alone", &[]).expect_text(1, "repeat TEST01 with --reference");
     let manifest = runs.path("manifest.json");
     let option = format!("--script-option=--manifest={manifest}");

@@ -9,9 +9,7 @@ use netdiv_rules::{
 
 use crate::{
     RunError,
-    evaluation::{
-        Environment, OptionForm, Scorer, check_files, check_options, check_submodules, try_out,
-    },
+    evaluation::{Environment, Scorer, check_files, check_options, check_submodules, try_out},
     output::{self, say},
     record::{RunResult, Verdict},
     recording::read_unchanged,
@@ -70,7 +68,7 @@ impl AccuracyArgs {
 
     /// Fails if the checkout or the options lack something.
     fn check(&self, script: &OfficialScript) -> Result<(), RunError> {
-        check_options(script, &self.reference, &self.options, OptionForm::AfterDashes)?;
+        check_options(script, &self.reference, &self.options, "add: --")?;
         check_submodules(script, &self.reference)
     }
 

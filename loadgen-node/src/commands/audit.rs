@@ -6,8 +6,8 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
-use netdiv_dataset::has_parts;
-use netdiv_node_common::process::absolute;
+use netdiv_dataset::{has_part, has_parts};
+use netdiv_node_common::{process::absolute, words::PartName};
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -20,8 +20,8 @@ use tracing::info;
 use crate::{
     RunError,
     evaluation::{
-        Environment, OfficialTest, OptionForm, Scorer, check_files, check_named_files,
-        check_options, check_submodules, option_value,
+        Environment, OfficialTest, Scorer, check_files, check_named_files, check_options,
+        check_submodules, option_value,
     },
     output::{self, say},
     recording::read_unchanged,
@@ -96,6 +96,10 @@ impl AuditArgs {
         let summary = self.performance.join(output::SUMMARY);
         let reference = Reference { accuracy_log: &log, summary: &summary };
         let mut settings = performance.settings;
+        if option_value(&self.options, "--dataset").is_some() {
+            // It is a part of the recorded data set.
+            settings.remove("dataset_part");
+        }
         if let Some(file) = &self.table.benchmarks {
             let file = absolute(&file.display().to_string()).map_err(RunError::Usage)?;
             settings.insert("benchmarks".into(), file.into());
@@ -162,15 +166,21 @@ impl AuditArgs {
             (path::absolute(reference).map_err(RunError::failed)?, &self.script_option);
         let find = |test: &Test| OfficialTest::find(*test, benchmark, &reference);
         let official = needing.iter().map(find).collect::<Result<_, _>>()?;
-        if has_two_runs || needing.contains(&Test::Test07) {
-            check_options(script, &reference, given, OptionForm::Named)?;
+        let has_scores = has_two_runs || needing.contains(&Test::Test07);
+        if has_scores {
+            let remedy = "add each as --script-option=OPTION=VALUE:";
+            check_options(script, &reference, given, remedy)?;
             check_named_files(script, given)?;
         }
         if has_two_runs {
             check_submodules(script, &reference)?;
             check_files(script, &self.accuracy, &reference, given)?;
         }
-        let environment = Environment::of(script, self.python.as_deref())?;
+        let environment = match has_scores || self.python.is_some() {
+            true => Environment::of(script, self.python.as_deref())?,
+            // The verification of TEST09 needs no package.
+            false => Environment::default(),
+        };
         Ok(Some((Scorer { script, benchmark, reference, given, environment }, official)))
     }
 }
@@ -206,16 +216,13 @@ fn set_own_data(
 ) -> Result<(), RunError> {
     let given = option_value(options, "--dataset");
     let recorded = settings.get("dataset").and_then(Value::as_str);
-    let is_of_parts = given.or(recorded).is_some_and(has_parts);
-    if !is_of_parts && given.is_none() {
-        return usage(format!(
-            "TEST07 has a data set of its own, of {samples} samples, and that of the performance run ({}) is one: add \
-             --tests TEST07 -- --dataset FILE",
-            recorded.unwrap_or("unknown")
-        ));
-    }
-    if is_of_parts {
+    let dataset = given.or(recorded).unwrap_or("unknown");
+    if has_part(dataset, PartName::Test07)? {
         settings.insert("dataset_part".into(), Test::Test07.name().into());
+    } else if given.is_none() || has_parts(dataset) {
+        return usage(format!(
+            "TEST07 has its own data set of {samples} samples, and {dataset} has no part TEST07: add --tests TEST07 -- --dataset FILE"
+        ));
     }
     // LoadGen's mlperf.conf has the number of the performance run.
     info!(

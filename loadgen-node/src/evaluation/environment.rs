@@ -12,10 +12,10 @@ use tracing::info;
 use crate::{RunError, output, run::outcome::accuracy::OfficialScript, settings::usage};
 
 /// Python environment: the programs and packages that scripts use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Environment {
-    /// Folder of the program `python3`; scripts call that name.
-    programs: PathBuf,
+    /// Folder of the program `python3`; scripts call that name. `None`: that of the machine.
+    programs: Option<PathBuf>,
 }
 
 /// Name of the file that lists the installed packages; written when all of them are installed.
@@ -36,7 +36,7 @@ impl Environment {
                 folder.display()
             ));
         }
-        Ok(Self { programs: programs.canonicalize().unwrap_or(programs) })
+        Ok(Self { programs: Some(programs.canonicalize().unwrap_or(programs)) })
     }
 
     /// Returns the environment of a script in netdiv's cache. The first call for a script, or for a
@@ -77,8 +77,9 @@ impl Environment {
     /// first.
     pub(crate) fn python(&self) -> Command {
         let others = env::var_os("PATH").unwrap_or_default();
-        let path = [self.programs.clone()].into_iter().chain(env::split_paths(&others));
-        let mut command = Command::new(self.programs.join("python3"));
+        let path = self.programs.iter().cloned().chain(env::split_paths(&others));
+        let own = self.programs.as_ref().map(|folder| folder.join("python3"));
+        let mut command = Command::new(own.unwrap_or_else(|| "python3".into()));
         command.env("PYTHONUTF8", "1");
         if let Ok(path) = env::join_paths(path) {
             command.env("PATH", path);

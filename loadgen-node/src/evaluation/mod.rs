@@ -22,7 +22,7 @@ use tracing::{info, warn};
 pub(crate) use self::{
     environment::Environment,
     requirements::{
-        OptionForm, files as check_files, named_files as check_named_files, option_value,
+        files as check_files, named_files as check_named_files, option_value,
         options as check_options, run_trial as try_out, submodules as check_submodules,
     },
     verification::OfficialTest,

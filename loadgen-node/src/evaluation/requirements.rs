@@ -8,18 +8,9 @@ use std::{
 use super::{child_process, environment::Environment};
 use crate::{
     RunError,
-    run::outcome::accuracy::{OfficialScript, OptionValue, audit_option},
+    run::outcome::accuracy::{OfficialScript, OptionValue},
     settings::usage,
 };
-
-/// Way in which a command takes options for a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OptionForm {
-    /// As words after `--`.
-    AfterDashes,
-    /// As values of `--script-option`.
-    Named,
-}
 
 /// Returns the path of a file in the checkout `reference`. Fails if the checkout lacks it.
 pub(super) fn in_checkout(reference: &Path, file: &str) -> Result<PathBuf, RunError> {
@@ -34,12 +25,13 @@ pub(super) fn in_checkout(reference: &Path, file: &str) -> Result<PathBuf, RunEr
 }
 
 /// Fails if the checkout `reference` lacks the script, if required options are missing from `given`,
-/// or if an option in `given` would change the script's figures.
+/// or if an option in `given` would change the script's figures. `remedy` stands before the missing
+/// options in the error.
 pub(crate) fn options(
     script: &OfficialScript,
     reference: &Path,
     given: &[String],
-    form: OptionForm,
+    remedy: &str,
 ) -> Result<(), RunError> {
     in_checkout(reference, script.file)?;
     // Python's argparse accepts abbreviated options; these checks accept only complete names.
@@ -47,15 +39,10 @@ pub(crate) fn options(
     let names: Vec<_> =
         given.iter().filter(|word| word.starts_with("--")).map(|word| name(word)).collect();
     let asked = script.asked.iter().filter(|(option, _)| !names.iter().any(|name| name == option));
-    let asked = asked.map(|(option, takes)| match form {
-        OptionForm::AfterDashes => format!("{option} {takes}"),
-        OptionForm::Named => audit_option(option, takes),
-    });
-    let asked: Vec<_> = asked.collect();
+    let asked: Vec<_> = asked.map(|(option, takes)| format!("{option} {takes}")).collect();
     if !asked.is_empty() {
-        let dashes = if form == OptionForm::AfterDashes { "-- " } else { "" };
         return usage(format!(
-            "{} needs options that the run does not know; add: {dashes}{}",
+            "{} needs options that the run does not know; {remedy} {}",
             script.file,
             asked.join(" ")
         ));

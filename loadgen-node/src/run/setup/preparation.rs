@@ -77,7 +77,8 @@ pub(crate) fn check(
     if is_unique && scenario == Scenario::Offline && loaded < wanted {
         return Err(format!(
             "performance_issue_unique in offline needs all {wanted} samples that performance mode asks for \
-             (performance_sample_count_override), and the data set has {loaded}"
+             (performance_sample_count_override), and the data set has {loaded}; for practice, give --performance-samples \
+             {loaded} (audit: after --)"
         ));
     }
     let (queries, samples_in_them) = match settings.mode() {
@@ -214,7 +215,7 @@ mod tests {
                     ("performance_issue_unique", "true"),
                     ("performance_sample_count_override", "65"),
                 ],
-                "needs all 65 samples",
+                "the data set has 64; for practice, give --performance-samples 64",
             ),
         ] {
             let error = check_with(scenario, fields).expect_err(&format!("{fields:?}"));

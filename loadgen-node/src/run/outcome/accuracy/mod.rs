@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_dataset::Labels;
-pub(crate) use official::{OfficialScript, OptionValue, audit_option};
+pub(crate) use official::{OfficialScript, OptionValue};
 pub(crate) use scripts::script;
 
 use crate::{

@@ -83,8 +83,9 @@ impl OfficialScript {
 
     /// Returns the arguments of `loadgen-node audit` for the script, like [`Self::arguments`].
     pub(crate) fn audit_arguments(&self) -> String {
-        let asked = self.asked.iter().map(|(option, takes)| audit_option(option, takes));
-        ["--reference INFERENCE".into()].into_iter().chain(asked).collect::<Vec<_>>().join(" ")
+        let asked = self.asked.iter();
+        let asked = asked.map(|(option, takes)| format!(" --script-option={option}={takes}"));
+        format!("--reference INFERENCE{}", asked.collect::<String>())
     }
 
     fn asked_options(&self) -> String {
@@ -133,11 +134,6 @@ impl OfficialScript {
         };
         one_for_each_sample(responses, total, keep).map(drop)
     }
-}
-
-/// Returns the option of `loadgen-node audit` that gives an option to the script.
-pub(crate) fn audit_option(option: &str, value: &str) -> String {
-    format!("--script-option={option}={value}")
 }
 
 /// Format of a benchmark's responses.
