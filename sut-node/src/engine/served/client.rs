@@ -41,6 +41,8 @@ pub(crate) struct OpenAiClient {
     pub(crate) api: &'static Api,
     /// Rest of a request without a seed or a lower limit after its prompt, as JSON.
     rest: String,
+    /// Limit of output tokens in `rest`.
+    max_tokens: u32,
     /// Connections over HTTP/1.1 without TLS.
     links: ConnectionPool,
     /// Connections with TLS, which agrees on the version of HTTP.
@@ -68,6 +70,7 @@ impl OpenAiClient {
         Self {
             api,
             rest: api.rest(&settings.model, None),
+            max_tokens: settings.model.max_tokens,
             links: ConnectionPool::new(),
             agreed: pools(Version::Agreed),
             prior: pools(Version::Two),
@@ -81,12 +84,13 @@ impl OpenAiClient {
         &self,
         server: &Server,
         prompt: &[i64],
-        model: &Cow<'_, ServedModel>,
+        model: &ServedModel,
         seed: Option<u32>,
     ) -> Result<EventResponse<Content>, Refusal> {
-        let rest = match model {
-            Cow::Borrowed(_) if seed.is_none() => Cow::Borrowed(self.rest.as_str()),
-            model => Cow::Owned(self.api.rest(model, seed)),
+        let is_usual = seed.is_none() && model.max_tokens == self.max_tokens;
+        let rest = match is_usual {
+            true => Cow::Borrowed(self.rest.as_str()),
+            false => Cow::Owned(self.api.rest(model, seed)),
         };
         let body = Bytes::from(self.api.request(prompt, &rest)?);
         let mut request = Request::new(Full::new(body));
