@@ -269,6 +269,11 @@ fn official_scripts_verify_test07_and_test09() {
     // What is missing is reported before any run.
     let lacking = format!("{of_two} has no part TEST07: add --tests TEST07 -- --dataset FILE");
     let nowhere = ["--script-option=--reference-data=nowhere", "--script-option=--tokenizer=none"];
+    let made = write_parts(runs.folder.root(), "made", &three);
+    let manifest = "made-TEST07.ids.manifest.json";
+    let mut text = runs.folder.json(manifest);
+    text["sources"] = serde_json::json!({"gpqa.parquet": "00"});
+    runs.folder.write(manifest, text.to_string());
     let empty = ["--reference", &runs.path("offline"), "--python", &python].map(str::to_owned);
     let empty = empty.each_ref().map(String::as_str);
     for (args, want) in [
@@ -281,6 +286,7 @@ fn official_scripts_verify_test07_and_test09() {
         (&[&given[..], &nowhere].concat(), "--reference-data nowhere: there is no such file"),
         (&whole, "own data set of 20 samples, and synthetic-ids:48x4-16 has no part TEST07: add"),
         (&[&whole[..], &["--", "--dataset", &of_two]].concat(), &lacking),
+        (&[&whole[..], &["--", "--dataset", &made]].concat(), "was made of gpqa.parquet, which"),
         (
             &[&whole[..], &["--script-option=--save-outputs=x"]].concat(),
             "--save-outputs: language/",

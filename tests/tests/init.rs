@@ -276,6 +276,9 @@ fn a_file_that_cannot_be_written_leaves_none() {
 #[test]
 fn what_cannot_be_is_refused() {
     let folder = Folder::create();
+    let speech =
+        ["whisper", "--scenario", "offline", "--nodes", "127.0.0.1:1", "--engine", "openai"];
+    init(folder.root(), &speech).expect_text(2, "samples of whisper are waveforms; give python");
     let server = ["--scenario", "server", "--nodes", "127.0.0.1:1"];
     for (args, want) in [
         (&["resnet51"][..], "there is no benchmark resnet51 (did you mean resnet50?)"),

@@ -9,7 +9,10 @@ use netdiv_rules::{
 
 use crate::{
     RunError,
-    evaluation::{Environment, Scorer, check_files, check_options, check_submodules, try_out},
+    evaluation::{
+        Environment, Scorer, check_files, check_options, check_reference_data, check_submodules,
+        try_out,
+    },
     output::{self, say},
     record::{RunResult, Verdict},
     recording::read_unchanged,
@@ -81,6 +84,10 @@ impl AccuracyArgs {
             known.map_or_else(|| unknown(&table, &run.benchmark), Ok)?;
         self.check(script)?;
         check_files(script, folder, &self.reference, &self.options)?;
+        let dataset = run.settings.get("dataset").and_then(|dataset| dataset.as_str());
+        if let Some((dataset, part)) = dataset.zip(run.dataset_part) {
+            check_reference_data(&self.options, dataset, part.name)?;
+        }
         let environment = Environment::of(script, self.python.as_deref())?;
         try_out(script, &self.reference, &environment)?;
         let (reference, given) = (self.reference.clone(), &self.options);

@@ -21,7 +21,7 @@ use crate::{
     RunError,
     evaluation::{
         Environment, OfficialTest, Scorer, check_files, check_named_files, check_options,
-        check_submodules, option_value,
+        check_reference_data, check_submodules, option_value,
     },
     output::{self, say},
     recording::read_unchanged,
@@ -92,6 +92,10 @@ impl AuditArgs {
             return Ok(0);
         }
         let scripts = self.scripts(benchmark, &tests)?;
+        if tests.contains(&Test::Test07) {
+            let dataset = dataset(&performance.settings, &self.options);
+            check_reference_data(&self.script_option, dataset, PartName::Test07)?;
+        }
         let log = self.accuracy.join(output::ACCURACY);
         let summary = self.performance.join(output::SUMMARY);
         let reference = Reference { accuracy_log: &log, summary: &summary };
@@ -207,6 +211,12 @@ fn refuse_own(options: &[String]) -> Result<(), RunError> {
     }
 }
 
+/// Returns the data set of the options, or else that of the performance run.
+fn dataset<'a>(settings: &'a BTreeMap<String, Value>, options: &'a [String]) -> &'a str {
+    let recorded = || settings.get("dataset").and_then(Value::as_str);
+    option_value(options, "--dataset").or_else(recorded).unwrap_or("unknown")
+}
+
 /// Sets the part of the settings that TEST07 has of its own: its data set, and the number of samples
 /// that LoadGen loads.
 fn set_own_data(
@@ -214,12 +224,10 @@ fn set_own_data(
     samples: u64,
     options: &[String],
 ) -> Result<(), RunError> {
-    let given = option_value(options, "--dataset");
-    let recorded = settings.get("dataset").and_then(Value::as_str);
-    let dataset = given.or(recorded).unwrap_or("unknown");
+    let dataset = dataset(settings, options);
     if has_part(dataset, PartName::Test07)? {
         settings.insert("dataset_part".into(), Test::Test07.name().into());
-    } else if given.is_none() || has_parts(dataset) {
+    } else if option_value(options, "--dataset").is_none() || has_parts(dataset) {
         return usage(format!(
             "TEST07 has its own data set of {samples} samples, and {dataset} has no part TEST07: add --tests TEST07 -- --dataset FILE"
         ));
@@ -227,7 +235,7 @@ fn set_own_data(
     // LoadGen's mlperf.conf has the number of the performance run.
     info!(
         "TEST07 runs with performance_sample_count_override = {samples}: with the number of the performance run, LoadGen would \
-         make no query in offline"
+         make no query in Offline"
     );
     settings.insert("performance_samples".into(), samples.into());
     Ok(())

@@ -12,7 +12,7 @@ use std::{
 use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Division, Scenario,
-    book::{Benchmark, Round, RoundName, Table},
+    book::{Benchmark, Round, RoundName, SampleForm, Table},
     eligibility::outside_suite,
     plan::RATES,
     template::{self, Engine, TemplateValues},
@@ -58,7 +58,7 @@ pub(crate) struct InitArgs {
     /// user.conf has TODO instead
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
-    /// Engine of node.toml [default: openai for language models except gptj, torch for others]
+    /// Engine of node.toml [default: openai for language models except gptj, python for whisper, torch for others]
     #[arg(long)]
     engine: Option<Engine>,
     /// Folder for the files; none of them may exist [default: the benchmark's name]
@@ -193,13 +193,19 @@ impl InitArgs {
         Ok(round)
     }
 
-    /// Returns the engine of --engine, or else the one that suits the benchmark. Fails if the
-    /// benchmark samples outputs, and the engine cannot.
+    /// Returns the engine of --engine, or else the one that suits the benchmark. Fails if the engine
+    /// cannot run the benchmark: it does not sample outputs, or takes no waveforms.
     fn engine(&self, benchmark: &Benchmark) -> Result<Engine, RunError> {
         let engine = self.engine.unwrap_or_else(|| Engine::of(benchmark));
         if benchmark.sampled && !matches!(engine, Engine::Openai | Engine::Python) {
             return usage(format!(
                 "--engine {engine}: outputs of {} are sampled; give openai or python",
+                benchmark.name
+            ));
+        }
+        if benchmark.form == SampleForm::Waveform && engine != Engine::Python {
+            return usage(format!(
+                "--engine {engine}: samples of {} are waveforms; give python",
                 benchmark.name
             ));
         }

@@ -23,7 +23,8 @@ pub(crate) use self::{
     environment::Environment,
     requirements::{
         files as check_files, named_files as check_named_files, option_value,
-        options as check_options, run_trial as try_out, submodules as check_submodules,
+        options as check_options, reference_data as check_reference_data, run_trial as try_out,
+        submodules as check_submodules,
     },
     verification::OfficialTest,
 };

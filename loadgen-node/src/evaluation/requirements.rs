@@ -5,6 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_dataset::{has_parts, part_sources};
+use netdiv_node_common::{resources, words::PartName};
+
 use super::{child_process, environment::Environment};
 use crate::{
     RunError,
@@ -71,6 +74,30 @@ pub(crate) fn named_files(script: &OfficialScript, given: &[String]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Fails if the file with which a script grades a part of a data set is none of those that the part
+/// was made of.
+pub(crate) fn reference_data(
+    given: &[String],
+    dataset: &str,
+    part: PartName,
+) -> Result<(), RunError> {
+    let file = option_value(given, "--reference-data");
+    let Some(file) = file.filter(|_| Path::new(dataset).exists() && has_parts(dataset)) else {
+        return Ok(());
+    };
+    let sources = part_sources(dataset, part)?;
+    let sha256 = resources::files::sha256(Path::new(file));
+    let sha256 =
+        sha256.map_err(|error| RunError::Usage(format!("--reference-data {file}: {error}")))?;
+    if sources.is_empty() || sources.values().any(|known| *known == sha256) {
+        return Ok(());
+    }
+    let names = sources.into_keys().collect::<Vec<_>>().join(", ");
+    usage(format!(
+        "--reference-data {file}: the part {part} of {dataset} was made of {names}, which is another file; give that one"
+    ))
 }
 
 /// Returns the value of an option in `words`: the rest of its word after `=`, or the next word.

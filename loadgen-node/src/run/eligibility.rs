@@ -63,7 +63,12 @@ pub(super) fn findings(test: &LoadGenTest, counted: RunCounters) -> Result<Vec<F
     }
     if has_nodes {
         let (asked, waived): (Vec<_>, Vec<_>) = findings.iter().partition(is_asked);
-        asked.iter().for_each(|finding| warn!("{finding}"));
+        for finding in asked {
+            match finding.outcome {
+                Outcome::Pass => info!("{finding}"),
+                Outcome::Fail | Outcome::CannotTell => warn!("{finding}"),
+            }
+        }
         if !waived.is_empty() {
             let rules: BTreeSet<_> = waived.iter().map(|finding| finding.rule).collect();
             let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();

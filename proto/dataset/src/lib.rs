@@ -34,6 +34,6 @@ pub use labels::Labels;
 pub use manifest::Provenance;
 pub use npy::labels;
 pub use open::{DIGITS, EMBEDDED, SORTING, open, open_part, replace_paths};
-pub use parts::{has_part, has_parts};
+pub use parts::{has_part, has_parts, part_sources};
 pub use prompts::{Rows, read_prompts};
 pub use sample::{Dataset, Sample, Tensor};

@@ -1,7 +1,10 @@
 //! Manifests of prepared data sets: `deploy/data` writes a manifest beside each data set, with the
 //! digest of every sample.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use netdiv_node_common::resources::{companion::companion, files, json};
 use serde::Deserialize;
@@ -50,12 +53,16 @@ struct ManifestFile {
     subset: String,
     samples_form: String,
     complete: bool,
+    #[serde(default)]
+    sources: BTreeMap<String, String>,
     samples: Vec<ManifestSample>,
 }
 
 pub(super) struct Manifest {
     pub(super) path: PathBuf,
     pub(super) prepared: Provenance,
+    /// SHA-256 of the files that the samples were made of, by name.
+    pub(super) sources: BTreeMap<String, String>,
     pub(super) samples: Vec<ManifestSample>,
 }
 
@@ -93,6 +100,7 @@ impl Manifest {
             complete: written.complete,
             manifest_sha256: files::sha256_of([text.as_bytes()]),
         };
-        Ok(Some(Self { path, prepared, samples: written.samples }))
+        let ManifestFile { sources, samples, .. } = written;
+        Ok(Some(Self { path, prepared, sources, samples }))
     }
 }

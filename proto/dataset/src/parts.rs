@@ -50,6 +50,13 @@ pub fn has_part(name: &str, part: PartName) -> Result<bool, DatasetError> {
     Ok(has_parts(name) && PartsFile::read(name.as_ref())?.parts.contains_key(&part))
 }
 
+/// Returns the SHA-256 of the files that a part of a data set was made of, by name; empty if its
+/// manifest lists none.
+pub fn part_sources(name: &str, part: PartName) -> Result<BTreeMap<String, String>, DatasetError> {
+    let file = ListedPart::read(name.as_ref(), part)?.file();
+    Ok(Manifest::find_beside(&file)?.map_or_else(BTreeMap::new, |manifest| manifest.sources))
+}
+
 impl PartsFile {
     fn read(path: &Path) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadParts { path: path.into(), why };

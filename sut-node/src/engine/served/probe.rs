@@ -72,8 +72,8 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError>
             if room < needed {
                 warn!(
                     %server,
-                    "the server has room for {room} tokens of a prompt and its output, but the model's file allows {needed}: outputs \
-                     may be cut off; start the server with a longer context"
+                    "the server has room for {room} tokens of a prompt and its output together, and the limits of the model's file add up \
+                     to {needed}: longer ones are cut off; a run for a division checks what its benchmark needs"
                 );
             }
             context_tokens = Some(context_tokens.map_or(room, |least: u64| least.min(room)));
