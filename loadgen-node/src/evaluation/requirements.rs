@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_dataset::{has_parts, part_sources};
+use netdiv_dataset::{has_part, part_sources};
 use netdiv_node_common::{resources, words::PartName};
 
 use super::{child_process, environment::Environment};
@@ -83,10 +83,10 @@ pub(crate) fn reference_data(
     dataset: &str,
     part: PartName,
 ) -> Result<(), RunError> {
-    let file = option_value(given, "--reference-data");
-    let Some(file) = file.filter(|_| Path::new(dataset).exists() && has_parts(dataset)) else {
+    let Some(file) = option_value(given, "--reference-data") else { return Ok(()) };
+    if !Path::new(dataset).exists() || !has_part(dataset, part)? {
         return Ok(());
-    };
+    }
     let sources = part_sources(dataset, part)?;
     let sha256 = resources::files::sha256(Path::new(file));
     let sha256 =
