@@ -76,8 +76,7 @@ pub(crate) fn named_files(script: &OfficialScript, given: &[String]) -> Result<(
     Ok(())
 }
 
-/// Fails if the file with which a script grades a part of a data set is none of those that the part
-/// was made of.
+/// Fails if a part of a data set was made of other files than the one with which a script grades it.
 pub(crate) fn reference_data(
     given: &[String],
     dataset: &str,
@@ -100,17 +99,14 @@ pub(crate) fn reference_data(
     ))
 }
 
-/// Returns the value of an option in `words`: the rest of its word after `=`, or the next word.
+/// Returns the value of an option in `words`: the rest of its word after `=`, or the next word. The
+/// last value counts, as for the scripts.
 pub(crate) fn option_value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.strip_prefix(option) {
-            Some("") => return words.next().map(String::as_str),
-            Some(rest) if let Some(value) = rest.strip_prefix('=') => return Some(value),
-            _ => {}
-        }
-    }
-    None
+    let value = |(place, word): (usize, &'w String)| match word.strip_prefix(option)? {
+        "" => words.get(place + 1).map(String::as_str),
+        rest => rest.strip_prefix('='),
+    };
+    words.iter().enumerate().rev().find_map(value)
 }
 
 /// Fails if submodules of the checkout that the script reads are missing.
@@ -178,4 +174,25 @@ pub(crate) fn run_trial(
         "{} would count answers as wrong: {}; {}",
         script.file, ended.complaints.last, trial.remedy
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_of_an_option_counts_in_either_notation() {
+        for (words, value) in [
+            (&["--data=a"][..], Some("a")),
+            (&["--data", "a"], Some("a")),
+            (&["--data", "a", "--data=b"], Some("b")),
+            (&["--data=a", "--data", "b", "--more=c"], Some("b")),
+            (&["--database=a", "data=b"], None),
+            (&["--data"], None),
+            (&[], None),
+        ] {
+            let given: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(option_value(&given, "--data"), value, "{words:?}");
+        }
+    }
 }
