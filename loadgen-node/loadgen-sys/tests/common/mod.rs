@@ -6,6 +6,7 @@
     missing_docs,
     clippy::expect_used,
     clippy::panic,
+    clippy::disallowed_methods,
     reason = "each test uses a part of it"
 )]
 
@@ -19,8 +20,8 @@ use std::{
 };
 
 use loadgen_sys::{
-    Abort, Mode, QuerySampleLibrary, Sample, Samples, Scenario, SystemUnderTest, TestSettings,
-    complete,
+    Abort, LogSettings, Mode, QuerySampleLibrary, Sample, Samples, Scenario, SystemUnderTest,
+    TestSettings, complete, start_test,
 };
 
 pub struct Queue {
@@ -54,6 +55,24 @@ pub fn answer_in_background_with(
         answered
     });
     (Queue { sender: Mutex::new(Some(sender)), names: AtomicUsize::new(0) }, answering)
+}
+
+/// Runs an accuracy test in which LoadGen counts tokens, and calls `before` for each sample before its
+/// response. Returns the accuracy log and the detail log.
+pub fn token_logs(
+    scenario: Scenario,
+    before: impl Fn(&mut Sample) + Send + 'static,
+) -> [String; 2] {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (queue, answering) = answer_in_background_with(before);
+    let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
+    let mut settings = TestSettings::new(scenario, Mode::Accuracy);
+    settings.set("use_token_latencies", "true").expect("a setting of LoadGen");
+    start_test(&queue, &Library, &settings, &log, None).expect("runs");
+    drop(queue);
+    assert_eq!(answering.join().expect("no panic"), 100);
+    ["mlperf_log_accuracy.json", "mlperf_log_detail.txt"]
+        .map(|name| std::fs::read_to_string(folder.path().join(name)).expect("a log"))
 }
 
 impl Queue {

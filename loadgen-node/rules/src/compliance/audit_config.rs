@@ -1,8 +1,8 @@
 //! `audit.config`: the settings that make LoadGen run a compliance test.
 
-use super::{part::STRICTER_SUFFIX, test06};
 use std::fmt::Display;
 
+use super::{part::STRICTER_SUFFIX, test06};
 use crate::{
     Scenario,
     book::{AccuracyTest, Benchmark, LengthTest, Test},
