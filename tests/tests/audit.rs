@@ -111,7 +111,7 @@ sys.exit(0 if passed else 1)
 /// Reads its score in the reference data.
 const GPT_OSS: &str = r#"
 import json, sys
-options = dict(word.split("=", 1) for word in sys.argv[1:3]) | {sys.argv[3]: sys.argv[4]}
+options = dict(word.split("=", 1) for word in sys.argv[1:-2]) | {sys.argv[-2]: sys.argv[-1]}
 print(f"Total samples evaluated: {len(json.load(open(options['--mlperf-log'])))}")
 print(f"'exact_match': {float(open(options['--reference-data']).read())}")
 "#;
