@@ -1,6 +1,7 @@
 //! Interface of the Query Dispatch Library to the LoadGen node.
 
 use std::{
+    iter,
     num::NonZero,
     sync::Arc,
     time::{Duration, Instant},
@@ -76,7 +77,8 @@ impl<L: LoadGen> Qdl<L> {
         }
         let OpenNodes { nodes, connections } = opening::open(&settings, &threads, expected)?;
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
-        let run = Arc::new(Run::new(loadgen, source, dispatch, nodes.len()));
+        let run = Run::new(loadgen, source, dispatch, nodes.len());
+        let run = Arc::new(run.limited(settings.max_in_flight.is_some()));
         let lanes = lanes(&settings, &nodes, lane_count, &run);
         let cluster = Cluster::new(run.clone(), lanes, settings.on_node_loss, nodes.len());
         let session = SessionHeader {
@@ -127,12 +129,15 @@ impl<L: LoadGen> Qdl<L> {
 
     /// Issues samples to the nodes: the ticket and the index of each. Blocks while too many samples
     /// are unsent. With [`Settings::one_query_at_a_time`], also blocks until all issued samples are
-    /// answered.
+    /// answered, and with [`Settings::max_in_flight`] while so many are unanswered.
     pub fn issue(
         &self,
         samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,
     ) -> Result<(), Failure> {
         self.run.check_failure()?;
+        if let Some(limit) = self.settings.max_in_flight {
+            return self.issue_within(limit.get() as u64, samples);
+        }
         self.run.add_issued(samples.len() as u64);
         let issued = Instant::now();
         // When queries follow each other quickly, the connections' threads are awake and send
@@ -143,6 +148,21 @@ impl<L: LoadGen> Qdl<L> {
         self.unless_closed(if alone { poll_inline(push) } else { push() })?;
         if self.settings.one_query_at_a_time {
             self.run.wait_until(Run::is_idle)?;
+        }
+        Ok(())
+    }
+
+    /// Issues samples one by one, each once fewer than `limit` are unanswered.
+    fn issue_within(
+        &self,
+        limit: u64,
+        samples: impl Iterator<Item = (L::Ticket, usize)>,
+    ) -> Result<(), Failure> {
+        for (ticket, index) in samples {
+            self.run.wait_until(|run| run.unanswered() < limit)?;
+            self.run.add_issued(1);
+            let mut sample = iter::once(QueuedSample { ticket, index, issued: Instant::now() });
+            self.unless_closed(self.run.dispatch.push(&mut sample))?;
         }
         Ok(())
     }

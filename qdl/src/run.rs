@@ -44,6 +44,8 @@ pub(crate) struct Run<L: LoadGen> {
     losses: AtomicUsize,
     /// Number of lanes that lead to lost nodes and whose samples are not reassigned yet.
     unsettled: AtomicUsize,
+    /// Set if each completion is announced, because LoadGen's thread may wait for room.
+    is_limited: bool,
     changed: Condvar,
     changed_lock: Mutex<()>,
 }
@@ -65,9 +67,15 @@ impl<L: LoadGen> Run<L> {
             outstanding: AtomicU64::new(0),
             losses: AtomicUsize::new(0),
             unsettled: AtomicUsize::new(0),
+            is_limited: false,
             changed: Condvar::new(),
             changed_lock: Mutex::new(()),
         }
+    }
+
+    /// Returns this run, which announces each completion if `is_limited` is true.
+    pub(crate) fn limited(self, is_limited: bool) -> Self {
+        Self { is_limited, ..self }
     }
 
     /// Ends the run with a failure. Only the first failure is kept. Unanswered samples are dropped,
@@ -124,14 +132,20 @@ impl<L: LoadGen> Run<L> {
 
     /// Notes that LoadGen has received the responses to `samples` samples.
     pub(crate) fn completed(&self, samples: u64) {
-        if self.outstanding.fetch_sub(samples, Ordering::SeqCst) == samples {
+        let before = self.outstanding.fetch_sub(samples, Ordering::SeqCst);
+        if before == samples || self.is_limited {
             self.notify();
         }
     }
 
+    /// Returns the number of issued samples without a response.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.outstanding.load(Ordering::SeqCst)
+    }
+
     /// Returns true if every issued sample is answered.
     pub(crate) fn is_idle(&self) -> bool {
-        self.outstanding.load(Ordering::SeqCst) == 0
+        self.unanswered() == 0
     }
 
     /// Returns true if the samples of all lost nodes are reassigned.

@@ -109,6 +109,10 @@ pub struct Settings {
     /// Maximum number of samples that wait for a stream. While it is reached, LoadGen's thread
     /// blocks.
     pub inbox_samples: usize,
+    /// Maximum number of samples in flight to all nodes together. While it is reached, LoadGen's
+    /// thread blocks inside `IssueQuery`, and a sample counts as issued when it may be sent: its
+    /// times are measured from there. For experiments: no rule allows it.
+    pub max_in_flight: Option<NonZero<usize>>,
     /// Set if each query must complete before the next one is issued (SingleStream, MultiStream).
     /// Waiting inside `IssueQuery` instead of in LoadGen lets a failure end the test.
     pub one_query_at_a_time: bool,
@@ -147,6 +151,7 @@ impl Settings {
             // 40 bytes each: 2.6 MB, a third of a second at the highest rate that LoadGen reaches
             // in Server.
             inbox_samples: 1 << 16,
+            max_in_flight: None,
             one_query_at_a_time: false,
             digests: false,
             checksums: false,

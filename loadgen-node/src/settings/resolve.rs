@@ -1,7 +1,7 @@
 //! Resolves the keys of a run to its settings: checks that the keys fit together, and fills in the
 //! defaults.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, num::NonZero, path::PathBuf};
 
 use clap::{Args as _, Command};
 use netdiv_contract::{NAME_RULE, is_name};
@@ -227,11 +227,19 @@ impl RunArgs {
             );
         }
         let window = |key, given: Option<usize>| given.map(|n| at_least_one(key, n)).transpose();
+        let max_in_flight = window("max-in-flight", self.qdl.max_in_flight)?;
+        if max_in_flight.is_some() && (scenario != Scenario::Offline || self.division.has_rules()) {
+            return usage(format!(
+                "--max-in-flight is for exploratory runs of the scenario offline; leave it out{}",
+                if self.division.has_rules() { ", or --division" } else { "" }
+            ));
+        }
         let default_policy = match scenario {
-            Scenario::Offline => Policy::Pull,
-            Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => {
-                Policy::LeastOutstanding
-            }
+            Scenario::Offline if max_in_flight.is_none() => Policy::Pull,
+            Scenario::Offline
+            | Scenario::Server
+            | Scenario::SingleStream
+            | Scenario::MultiStream => Policy::LeastOutstanding,
         };
         Ok(Target::Nodes(Box::new(Settings {
             policy: self.qdl.policy.unwrap_or(default_policy),
@@ -242,6 +250,7 @@ impl RunArgs {
                 .map(|given| bytes("window-bytes", given, 1..=usize::MAX))
                 .transpose()?,
             checksums: self.qdl.checksums.unwrap_or(false),
+            max_in_flight: max_in_flight.and_then(NonZero::new),
             one_query_at_a_time: matches!(scenario, Scenario::SingleStream | Scenario::MultiStream),
             cluster_name,
             digests,

@@ -138,6 +138,11 @@ pub struct QdlArgs {
     /// Window: maximum payload bytes in flight to each node [default: as many as the node accepts]
     #[arg(long, value_name = "BYTES", help_heading = DISPATCH, hide_short_help = true)]
     pub window_bytes: Option<ByteCount>,
+    /// Maximum number of samples in flight to all nodes together, for an exploratory run of the
+    /// scenario offline. Latencies are then netdiv's own, measured from sending: a step of `sweep
+    /// --concurrency`
+    #[arg(long, value_name = "SAMPLES", help_heading = DISPATCH, hide_short_help = true)]
+    pub max_in_flight: Option<usize>,
     /// Maximum time without a response from a node that has samples in flight
     #[arg(long, value_name = "TIME", help_heading = FAILURES)]
     #[arg(default_value_t = NetworkSettings::default().sample_timeout.into())]
