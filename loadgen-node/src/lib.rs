@@ -16,6 +16,7 @@ mod error;
 mod evaluation;
 mod fabric;
 mod folder_lock;
+mod live_line;
 mod node_times;
 #[cfg(test)]
 #[path = "../../tests/src/npy_file.rs"]

@@ -7,23 +7,18 @@ mod log_lines;
 pub(crate) mod metrics;
 pub(crate) mod recorder;
 
-use std::{
-    io::{self, IsTerminal as _},
-    sync::mpsc,
-    thread,
-};
+#[cfg(not(feature = "live"))]
+use std::io;
+use std::{sync::mpsc, thread};
 
-use netdiv_node_common::process::LogFormat;
 use netdiv_qdl::Progress;
 use tracing::{debug, warn};
 
 #[cfg(feature = "live")]
-pub(crate) use self::live::restore;
-#[cfg(feature = "live")]
 use self::live::show;
 use self::log_lines::{LOGGED, log, log_line};
 use crate::{
-    RunConfig,
+    RunConfig, live_line,
     run::{progress::recorder::Latest, setup::length_estimate::LengthEstimate},
 };
 
@@ -39,12 +34,11 @@ pub(crate) fn while_running<T>(
     if config.quiet {
         return work();
     }
-    let is_drawn = io::stderr().is_terminal() && LogFormat::asked() != Ok(LogFormat::Json);
     let (done, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let glance = &glance;
         let showing = move || {
-            if is_drawn {
+            if live_line::is_terminal() {
                 match show(config, glance, latest, expected, &ended) {
                     Ok(()) => return,
                     Err(why) => debug!("no live view: {why}"),
@@ -74,5 +68,8 @@ fn show(
 }
 
 /// Restores the terminal before the process ends in another way than by returning.
-#[cfg(not(feature = "live"))]
-pub(crate) const fn restore() {}
+pub(crate) fn restore() {
+    #[cfg(feature = "live")]
+    live::restore();
+    live_line::clear();
+}

@@ -17,7 +17,7 @@ use std::io::{self, Write as _};
 
 use crate::sanitise::printable;
 pub use command_line::{OTHER_VARIABLES, command, parse, program};
-pub use kept_log::{keep_log, last_of_log, release_log};
+pub use kept_log::{keep_log, last_of_log, release_log, show_below_log};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, LogGuard, report_usage_error, start_logging};
 pub use settings::{CommandSettings, parse_keys, read_settings, with_absolute_paths};

@@ -19,9 +19,14 @@ pub fn columns() -> Option<u16> {
 }
 
 fn columns_of(output: BorrowedFd<'_>) -> Option<u16> {
+    width(output).map(|columns| columns.max(MIN_COLUMNS))
+}
+
+/// Returns the number of columns of a terminal, as it is, or `None` if it is unknown.
+pub(crate) fn width(output: BorrowedFd<'_>) -> Option<u16> {
     // Only terminals have a size, and some of them do not know it.
     let size = rustix::termios::tcgetwinsize(output).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col.max(MIN_COLUMNS))
+    (size.ws_col > 0).then_some(size.ws_col)
 }
 
 /// Folds the rows of tables in a text: the last cell of a row continues on further lines, aligned
