@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod checkpoint;
+mod child_run;
 #[cfg(test)]
 #[path = "../../tests/src/command_line.rs"]
 mod command_line;
@@ -29,6 +30,7 @@ mod report;
 mod run;
 mod settings;
 mod sources;
+mod sweep;
 mod units;
 
 use std::{env, process::ExitCode};

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{self, Path, PathBuf},
 };
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 use tracing::info;
 
 use crate::{
-    RunError,
+    RunError, child_run,
     evaluation::{
         Environment, OfficialTest, Scorer, check_files, check_named_files, check_options,
         check_reference_data, check_submodules, option_value,
@@ -255,29 +256,15 @@ fn run_test(
         set_own_data(&mut settings, samples, options)?;
     }
     let claim = output::prepare(folder)?;
-    let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
-    let mut settings = toml::Table::try_from(settings).map_err(RunError::failed)?;
-    settings.retain(|key, _| !["output", "audit_config", "mode"].contains(&key));
-    let settings = toml::to_string(&settings).map_err(RunError::failed)?;
-    output::write(&config, settings.as_bytes())?;
+    let audit_config = folder.join("audit.config");
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
+    let own = ["--audit-config".into(), audit_config.into()];
+    let options = own.into_iter().chain(options.iter().map(OsString::from));
+    let mut run = child_run::command(settings, folder, options)?;
     // The run claims the folder for itself.
     drop(claim);
     info!(test = test.name(), "running");
-    let program = std::env::current_exe().map_err(RunError::failed)?;
-    // The test uses the settings of the performance run, not those of this environment.
-    let mut run = netdiv_node_common::process::program(&program);
-    let status = run
-        .arg("run")
-        .arg("--config")
-        .arg(&config)
-        .arg("--output")
-        .arg(folder)
-        .arg("--audit-config")
-        .arg(&audit_config)
-        .args(options)
-        .status()
-        .map_err(RunError::failed)?;
+    let status = run.status().map_err(RunError::failed)?;
     match status.code() {
         // LoadGen's verdict is part of the verification.
         Some(0 | 1) => Ok(()),

@@ -29,6 +29,17 @@ help! {
         3: "the run failed",
     }
 
+    SWEEP: [
+        "sweep --config run.toml --nodes-of 1,2",
+        "sweep --config run.toml --rates 100..1600 --output curve",
+        "sweep --config run.toml --scenario offline --concurrency 1..128",
+    ] {
+        0: "a step is VALID",
+        1: "no step is VALID",
+        2: "invalid settings or files, or unusable nodes",
+        3: "a run failed",
+    }
+
     REPORT: [
         "report out/sorting-server-performance",
         "report runs/1 runs/2 --format markdown",

@@ -19,6 +19,7 @@ mod probe;
 mod report;
 mod run;
 mod submission;
+mod sweep;
 mod tax;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -48,6 +49,12 @@ pub(crate) enum Command {
     /// Run LoadGen against SUT nodes
     #[command(after_help = help::RUN)]
     Run(Box<CommandSettings<RunArgs>>),
+    /// Measure the curve of throughput and latency: a run at each of several loads
+    ///
+    /// Then searches for the highest rate at which a run is VALID, to 5 %. Writes sweep.json,
+    /// sweep.csv and report.html, and a folder for each run.
+    #[command(after_help = help::SWEEP)]
+    Sweep(Box<sweep::SweepCommand>),
     /// Write an HTML report of one or more runs
     ///
     /// The page shows verdict, latencies, the course of the run by the second, nodes side by side,
@@ -131,6 +138,7 @@ impl Cli {
         match &self.command {
             Command::Init(args) => args.execute(),
             Command::Run(settings) => run::execute(settings, in_process),
+            Command::Sweep(command) => command.execute(),
             Command::Report(args) => args.execute(),
             Command::Compare(args) => args.execute(),
             Command::Tax(args) => args.execute(),

@@ -13,5 +13,6 @@ pub(crate) mod page;
 pub(crate) mod probe;
 pub(crate) mod run;
 pub(crate) mod statement;
+pub(crate) mod sweep;
 mod table;
 pub(crate) mod tax;

@@ -122,7 +122,7 @@ pub struct StageTimes {
 }
 
 /// Distribution of times, in nanoseconds, or of numbers of tokens; all zeros without samples.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Distribution {
     /// Mean.

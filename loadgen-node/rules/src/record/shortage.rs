@@ -13,6 +13,9 @@ const NOTICEABLE: f64 = 0.01;
 /// Below it, threads wait for each other on machines that are not busy.
 const LONG_WAIT: f64 = 0.1;
 
+/// Beginning of the name of the LoadGen node's program.
+const LOADGEN_NODE: &str = "LoadGen node on ";
+
 /// Lack of processor time of one program during a test. Times are in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +47,16 @@ impl Shortage {
             ran_seconds: spent.ran.as_secs_f64(),
         };
         (!shortage.causes().is_empty()).then_some(shortage)
+    }
+
+    /// Returns the name of the LoadGen node's program on a machine, as records have it.
+    pub fn loadgen_node(host: &str) -> String {
+        format!("{LOADGEN_NODE}{host}")
+    }
+
+    /// Returns true if the LoadGen node was short of processor time.
+    pub fn is_of_loadgen_node(&self) -> bool {
+        self.program.starts_with(LOADGEN_NODE)
     }
 
     /// Returns the time without a processor relative to the test's length. It may exceed 1, because

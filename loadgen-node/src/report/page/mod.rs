@@ -7,6 +7,7 @@ mod comparison;
 mod elements;
 mod nodes;
 mod plot;
+mod sweep;
 mod times;
 
 use maud::{Markup, html};
@@ -23,7 +24,7 @@ use crate::{
     units::count,
 };
 
-pub(crate) use self::comparison::comparison;
+pub(crate) use self::{comparison::comparison, sweep::sweep};
 
 pub(crate) fn html(runs: &[RecordedRun]) -> String {
     let title = match runs {

@@ -73,8 +73,7 @@ impl RunCounters {
         let machine = self.evidence.as_ref().map(|evidence| &evidence.loadgen_node);
         let host =
             machine.and_then(|machine| machine.host_name.as_deref()).unwrap_or("this machine");
-        let program = format!("LoadGen node on {host}");
-        self.shortages.extend(Shortage::of(program, spent, self.took));
+        self.shortages.extend(Shortage::of(Shortage::loadgen_node(host), spent, self.took));
     }
 
     /// Creates empty counters for a transport.
@@ -177,7 +176,8 @@ fn tokens(report: &TokenReport, has_bounds: bool) -> Tokens {
     }
 }
 
-fn distribution(histogram: &hdrhistogram::Histogram<u64>) -> Distribution {
+/// Returns the figures of a histogram.
+pub(crate) fn distribution(histogram: &hdrhistogram::Histogram<u64>) -> Distribution {
     Distribution {
         mean: histogram.mean(),
         p50: histogram.value_at_quantile(0.5),

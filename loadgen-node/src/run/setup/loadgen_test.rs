@@ -87,6 +87,13 @@ impl LoadGenTest {
         })
     }
 
+    /// Returns the number of samples that LoadGen loads in performance mode.
+    pub(crate) fn loaded_samples(&self) -> u64 {
+        let total = self.library.total_samples();
+        let performance = self.config.performance_samples.unwrap_or(total);
+        Numbers::of(&self.settings).loaded(SampleCounts { total, performance }).1
+    }
+
     /// Runs LoadGen's test.
     ///
     /// # Errors

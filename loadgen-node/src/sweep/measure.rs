@@ -1,0 +1,119 @@
+//! Figures of a step, from the record of its run.
+
+use super::{
+    record::{Load, Step},
+    settings::SweepSettings,
+};
+use crate::{
+    record::{Distribution, Node, RunResult, Verdict},
+    recording::{RecordedRun, histograms::Measure},
+    run::distribution,
+};
+
+/// Place of a step in a sweep.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) nodes: usize,
+    pub(super) load: f64,
+    pub(super) searched: bool,
+    pub(super) folder: String,
+}
+
+/// Returns the figures of a finished step.
+pub(super) fn step(run: &RecordedRun, place: Place, settings: &SweepSettings) -> Step {
+    let result = &run.result;
+    let Place { nodes, load, searched, folder } = place;
+    let [latency, first, further] = match settings.load {
+        Load::Rate => ["", "first_token_", "further_token_"].map(|kind| by_loadgen(result, kind)),
+        Load::Concurrency => [Measure::Latency, Measure::FirstToken, Measure::FurtherToken]
+            .map(|measure| by_netdiv(run, measure)),
+    };
+    let (samples, seconds) = (result.samples.completed, result.test_seconds);
+    let per_second = |count: f64| count / seconds.max(f64::EPSILON);
+    let mean = |of: fn(&Node) -> f64| {
+        let sum: f64 = result.nodes.iter().map(|node| of(node) * node.answered as f64).sum();
+        sum / (samples.max(1) as f64)
+    };
+    let whole = mean(|node| node.latency_ns.mean).max(f64::EPSILON);
+    let tokens: Option<u64> =
+        result.nodes.iter().map(|node| node.tokens.as_ref().map(|tokens| tokens.total)).sum();
+    let tokens = tokens.map(|tokens| tokens as f64).filter(|tokens| *tokens > 0.0);
+    let latency_ns = latency.unwrap_or_default();
+    let user_ns = latency_ns.mean.max(f64::EPSILON);
+    Step {
+        nodes,
+        load,
+        searched,
+        folder,
+        verdict: result.verdict,
+        reasons: result.reasons.clone(),
+        samples,
+        passes: samples / settings.pass,
+        seconds,
+        window_seconds: result.steady.map(|steady| steady.seconds),
+        samples_per_second: result
+            .steady
+            .map_or_else(|| per_second(samples as f64), |steady| steady.samples_per_second),
+        tokens_per_second: result
+            .steady
+            .and_then(|steady| steady.tokens_per_second)
+            .or_else(|| tokens.map(per_second)),
+        tokens_per_second_per_user: tokens
+            .map(|tokens| tokens / samples.max(1) as f64 / user_ns * 1e9),
+        latency_ns,
+        first_token_ns: first,
+        further_token_ns: further,
+        network_share: mean(|node| node.stages_ns.network.mean) / whole,
+        qdl_share: mean(|node| node.stages_ns.qdl_queue.mean) / whole,
+        lost: result.samples.lost,
+        client_limit: client_limit(run, load, settings.load),
+    }
+}
+
+impl Step {
+    /// Returns true if the nodes kept up with the load.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.verdict == Verdict::Valid
+    }
+}
+
+/// Returns LoadGen's latencies, or its times for tokens of that kind, if it has any.
+fn by_loadgen(result: &RunResult, kind: &str) -> Option<Distribution> {
+    let at = |name: &str| result.loadgen_latency_ns.get(&format!("{kind}{name}")).copied();
+    let whole = |name: &str| at(name).map(|ns| ns as u64);
+    Some(Distribution {
+        mean: at("mean")?,
+        p50: whole("50.00")?,
+        p90: whole("90.00")?,
+        p99: whole("99.00")?,
+        p99_9: whole("99.90")?,
+        max: whole("max")?,
+    })
+}
+
+/// Returns netdiv's own times, from sending, if there are any.
+fn by_netdiv(run: &RecordedRun, measure: Measure) -> Option<Distribution> {
+    run.histograms.of_all(measure).as_ref().map(distribution)
+}
+
+/// Time that LoadGen may be late with its last query, besides the spread of its random schedule.
+const LATE_SECONDS: f64 = 2.0;
+
+/// Number of standard deviations by which the random schedule may be longer than its mean.
+const SPREAD: f64 = 4.0;
+
+/// Returns the reason why the LoadGen node may have limited a step: it lacked processor time, or
+/// issued its queries later than scheduled.
+fn client_limit(run: &RecordedRun, load: f64, kind: Load) -> Option<String> {
+    let mut shortages = run.result.shortages.iter();
+    if let Some(shortage) = shortages.find(|shortage| shortage.is_of_loadgen_node()) {
+        return Some(shortage.to_string());
+    }
+    let issuing = run.series.iter().filter(|row| row.issued.is_some_and(|issued| issued > 0));
+    let end = issuing.map(|row| row.end_seconds).fold(0.0, f64::max);
+    let issued = run.result.samples.issued as f64;
+    let scheduled = issued / load * (1.0 + SPREAD / issued.max(1.0).sqrt());
+    (kind == Load::Rate && end > scheduled + LATE_SECONDS).then(|| {
+        format!("LoadGen issued the last query after {end:.0} s, and its schedule ends before {scheduled:.0} s")
+    })
+}

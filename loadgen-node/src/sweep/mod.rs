@@ -1,0 +1,17 @@
+//! Sweeps: runs at a series of loads, over one or more sets of nodes. Their figures make the curve
+//! of throughput and latency.
+//!
+//! Each step is an ordinary run in a folder of its own, so a sweep that was ended continues: it reads
+//! the steps that have a result, and runs the others. `schedule.rs` decides which loads are tried,
+//! from the results before them; `runner.rs` makes the runs.
+
+mod estimate;
+mod loads;
+mod measure;
+pub(crate) mod record;
+mod resume;
+mod runner;
+mod schedule;
+mod settings;
+
+pub(crate) use self::{loads::Loads, runner::run, settings::SweepArgs};

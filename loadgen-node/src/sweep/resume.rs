@@ -1,0 +1,83 @@
+//! Claim of a sweep's folder: for a new sweep, or to continue one with the same settings.
+
+use std::{collections::BTreeMap, fmt::Display, io, path::Path};
+
+use netdiv_node_common::resources::files;
+
+use super::{
+    record::{SWEEP, SweepRecord, VERSION},
+    settings::SweepSettings,
+};
+use crate::{RunError, folder_lock::FolderLock, output, settings::usage};
+
+impl SweepRecord {
+    /// Reads the record in a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
+        let path = folder.join(SWEEP);
+        let failed = |why: &dyn Display| RunError::Usage(format!("{}: {why}", path.display()));
+        let json = files::read(&path, u64::MAX).map_err(|error| failed(&error))?;
+        let value: serde_json::Value = serde_json::from_slice(&json)
+            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))?;
+        let version = value.get("version").and_then(serde_json::Value::as_u64);
+        if version.is_some_and(|version| version > VERSION.into()) {
+            return Err(failed(&"a newer release wrote this record; use that release"));
+        }
+        serde_json::from_value(value)
+            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))
+    }
+}
+
+/// Claims the folder of a sweep.
+pub(super) fn claim(settings: &SweepSettings, is_resumed: bool) -> Result<FolderLock, RunError> {
+    let folder = &settings.output;
+    let has_sweep = folder.join(SWEEP).exists();
+    if !is_resumed {
+        if has_sweep {
+            return usage(format!(
+                "{} holds a sweep; continue it with --resume, or choose another --output",
+                folder.display()
+            ));
+        }
+        return output::prepare(folder);
+    }
+    if !has_sweep {
+        return usage(format!(
+            "--resume: {} holds no sweep; name its folder with --output, or leave --resume out",
+            folder.display()
+        ));
+    }
+    let failed = |error: io::Error| output::unwritten(folder, error);
+    let Some(claim) = FolderLock::of(folder).map_err(failed)? else {
+        return usage(format!("another sweep is writing into {}", folder.display()));
+    };
+    let before = SweepRecord::read(folder)?;
+    let mut changes = differences("--", &before.settings, &settings.recorded);
+    changes.extend(differences("content of ", &before.files, &settings.files));
+    if changes.is_empty() {
+        return Ok(claim);
+    }
+    usage(format!(
+        "--resume: the sweep in {} has other settings:\n  {}\nRestore them, or start a new sweep with another --output",
+        folder.display(),
+        changes.join("\n  ")
+    ))
+}
+
+/// Lists the keys whose values differ.
+fn differences<V: PartialEq + Display>(
+    title: &str,
+    before: &BTreeMap<String, V>,
+    now: &BTreeMap<String, V>,
+) -> Vec<String> {
+    let keys: std::collections::BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let text = |value: Option<&V>| value.map_or("not set".into(), ToString::to_string);
+    let change = |key: &String| {
+        let (before, now) = (before.get(key), now.get(key));
+        let shown =
+            key.split(' ').next().map(|word| key.replacen(word, &word.replace('_', "-"), 1));
+        (before != now).then(|| {
+            format!("{title}{}: {}, now {}", shown.unwrap_or_default(), text(before), text(now))
+        })
+    };
+    keys.into_iter().filter_map(change).collect()
+}

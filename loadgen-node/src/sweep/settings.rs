@@ -1,0 +1,250 @@
+//! Settings of a sweep, and those of its runs.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use netdiv_node_common::{process::TimeSpan, resources::files};
+use netdiv_rules::{Division, Mode, Scenario};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    loads::Loads,
+    record::{Bounds, Load},
+};
+use crate::{
+    RunArgs, RunError,
+    run::{LoadGenTest, prepare},
+    settings::{DnsNames, usage, within},
+};
+
+/// Options of `loadgen-node sweep`, besides those of its runs.
+#[derive(Debug, Clone, clap::Args, Serialize)]
+#[command(next_help_heading = "Sweep")]
+pub(crate) struct SweepArgs {
+    /// Rates in queries per second, in the scenario server: a list such as 100,200,400, or a range
+    /// FROM..TO of 8 rates [default: 8 rates up to the one that the nodes reach in offline]
+    #[arg(long, value_name = "RATES", value_parser = Loads::rates, conflicts_with = "concurrency")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) rates: Option<Loads>,
+    /// Samples in flight over all nodes, instead of rates: a list, or a range. Exploratory:
+    /// latencies are netdiv's own, measured from sending
+    #[arg(long, value_name = "SAMPLES", value_parser = Loads::concurrencies, num_args = 0..=1)]
+    #[arg(default_missing_value = "1..128")]
+    pub(crate) concurrency: Option<Loads>,
+    /// Sets of nodes: 1,2,4 repeats the steps with the first node, the first two and the first four
+    /// [default: all nodes]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) nodes_of: Option<Vec<usize>>,
+    /// Minimum duration of a step. The steady-state window needs 13 s
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) step_time: TimeSpan,
+    /// Minimum number of samples of a step. A step has whole passes of the data set, which
+    /// --performance-samples makes smaller
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) step_samples: u64,
+    /// Do not search for the highest VALID rate after the steps
+    #[arg(long)]
+    pub(crate) no_search: bool,
+}
+
+/// Settings of a sweep, checked, and those of its runs.
+pub(crate) struct SweepSettings {
+    pub(crate) benchmark: String,
+    pub(crate) load: Load,
+    /// Requested loads; `None` if they follow from the rate that the nodes reach.
+    pub(crate) loads: Option<Loads>,
+    pub(crate) is_searched: bool,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) node_sets: Vec<usize>,
+    pub(crate) step_time: Duration,
+    pub(crate) step_samples: u64,
+    /// Number of samples that LoadGen loads: those of a pass.
+    pub(crate) pass: u64,
+    pub(crate) bounds: Bounds,
+    pub(crate) output: PathBuf,
+    pub(crate) is_quiet: bool,
+    /// Keys of every run.
+    pub(crate) of_runs: BTreeMap<String, Value>,
+    /// Keys of the sweep and its runs that a continued sweep must have again.
+    pub(crate) recorded: BTreeMap<String, Value>,
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// Fields of LoadGen's TestSettings that each step sets.
+const OWN_FIELDS: [&str; 6] = [
+    "server_target_qps",
+    "offline_expected_qps",
+    "min_query_count",
+    "max_query_count",
+    "min_duration_ms",
+    "sample_concatenate_permutation",
+];
+
+/// Keys that do not change the steps.
+const HARMLESS: [&str; 3] = ["output", "quiet", "metrics"];
+
+/// Keys that each step sets.
+const OWN_KEYS: [&str; 3] = ["scenario", "nodes", "setting"];
+
+impl SweepArgs {
+    /// Checks the settings, with those of the runs. Reads all files that they name.
+    pub(crate) fn resolve(
+        &self,
+        run: &RunArgs,
+        names: DnsNames,
+    ) -> Result<SweepSettings, RunError> {
+        let load = if self.concurrency.is_some() { Load::Concurrency } else { Load::Rate };
+        let scenario = self.check_run(run, load)?;
+        within("step-samples", self.step_samples, 1..=1_000_000_000)?;
+        let step_time = crate::settings::time("step-time", self.step_time)?;
+        let mut args = run.clone();
+        args.scenario = Some(scenario);
+        let given = args.setting.clone().unwrap_or_default();
+        // Any rate: each step has its own.
+        args.setting.get_or_insert_default().push("server_target_qps=1".into());
+        let default_output = || {
+            PathBuf::from("out").join(format!("{}-sweep", args.benchmark.as_deref().unwrap_or("")))
+        };
+        let output = args.output.clone().unwrap_or_else(default_output);
+        let config = args.resolve_with(names)?;
+        let Some(nodes) = config.target.nodes().map(|settings| settings.nodes.clone()) else {
+            return usage("--in-process: a sweep needs nodes; leave --in-process out");
+        };
+        let node_sets = self.node_sets(nodes.len())?;
+        let mut of_runs = config.recorded_settings.clone();
+        of_runs.insert("setting".into(), given.into());
+        of_runs.retain(|key, _| !HARMLESS.contains(&&**key));
+        let mut recorded = of_runs.clone();
+        let own = serde_json::to_value(self).map_err(RunError::failed)?;
+        let own = own.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        recorded.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+        of_runs.retain(|key, _| !OWN_KEYS.contains(&&**key) || key == "setting");
+        let test = prepare(config)?;
+        Ok(SweepSettings {
+            benchmark: test.config.benchmark.clone(),
+            load,
+            loads: self.concurrency.clone().or_else(|| self.rates.clone()),
+            is_searched: !self.no_search && load == Load::Rate,
+            nodes,
+            node_sets,
+            step_time,
+            step_samples: self.step_samples,
+            pass: test.loaded_samples().max(1),
+            bounds: bounds(&test),
+            output,
+            is_quiet: args.quiet.unwrap_or(false),
+            files: digests(&of_runs)?,
+            of_runs,
+            recorded,
+        })
+    }
+
+    /// Returns the scenario of the steps. Fails for settings of a run that a step cannot have.
+    fn check_run(&self, run: &RunArgs, load: Load) -> Result<Scenario, RunError> {
+        let (scenario, option) = match load {
+            Load::Rate => (Scenario::Server, "rates"),
+            Load::Concurrency => (Scenario::Offline, "concurrency"),
+        };
+        if let Some(other) = run.scenario.filter(|other| *other != scenario) {
+            return usage(format!(
+                "--scenario {other}: a sweep of {option} runs in the scenario {scenario}; add --scenario {scenario}"
+            ));
+        }
+        if run.mode != Mode::Performance {
+            return usage(format!("--mode {}: a sweep runs in the mode performance", run.mode));
+        }
+        if run.division != Division::Exploratory {
+            return usage(format!(
+                "--division {}: the runs of a sweep are exploratory; add --division exploratory",
+                run.division
+            ));
+        }
+        if run.qdl.max_in_flight.is_some() {
+            return usage("--max-in-flight is set by each step; give --concurrency");
+        }
+        let fields = run.setting.iter().flatten().filter_map(|pair| pair.split('=').next());
+        match fields.into_iter().find(|field| OWN_FIELDS.contains(field)) {
+            Some(field) => usage(format!(
+                "--setting {field}: each step sets it; give --rates, --step-time and --step-samples"
+            )),
+            None => Ok(scenario),
+        }
+    }
+
+    fn node_sets(&self, count: usize) -> Result<Vec<usize>, RunError> {
+        let mut sets = self.nodes_of.clone().unwrap_or_else(|| vec![count]);
+        sets.sort_unstable();
+        sets.dedup();
+        match sets.iter().find(|set| !(1..=count).contains(*set)) {
+            Some(set) => {
+                usage(format!("--nodes-of {set}: there are {count} nodes; give 1 to {count}"))
+            }
+            None => Ok(sets),
+        }
+    }
+}
+
+impl SweepSettings {
+    /// Returns the number of samples of a step that has at least `samples`: whole passes.
+    pub(crate) fn whole_passes(&self, samples: f64) -> u64 {
+        // The conversion saturates.
+        (samples.ceil() as u64).max(self.step_samples).div_ceil(self.pass).saturating_mul(self.pass)
+    }
+}
+
+/// Percentile that steps are judged by.
+const PERCENTILE: f64 = 0.99;
+
+/// Returns LoadGen's latency bounds of a test in Server. A bound of another percentile is left out.
+fn bounds(test: &LoadGenTest) -> Bounds {
+    let number = |field: &str| test.settings.field(field)?.parse::<f64>().ok();
+    let ns = |time: Duration| time.as_nanos() as f64;
+    match test.token_bounds {
+        Some(bounds) => Bounds {
+            latency_ns: None,
+            first_token_ns: Some(ns(bounds.first)),
+            further_token_ns: Some(ns(bounds.further)),
+        },
+        None if test.settings.scenario() != Scenario::Server
+            || number("server_target_latency_percentile") != Some(PERCENTILE) =>
+        {
+            Bounds::default()
+        }
+        None => Bounds { latency_ns: number("server_target_latency_ns"), ..Bounds::default() },
+    }
+}
+
+/// Returns the digest of each file that the settings name, by its key. For a folder, it covers the
+/// names, lengths and times of its files.
+fn digests(settings: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, RunError> {
+    let texts = settings.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
+    let paths = texts.flat_map(|(key, text)| text.split('+').map(move |path| (key, path)));
+    let mut digests = BTreeMap::new();
+    for (key, path) in paths.filter(|(_, path)| Path::new(path).is_absolute()) {
+        let failed = |error: io::Error| RunError::Usage(format!("{path}: {error}"));
+        digests.insert(format!("{key} {path}"), digest(Path::new(path)).map_err(failed)?);
+    }
+    Ok(digests)
+}
+
+fn digest(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    if path.is_dir() {
+        let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries {
+            let about = entry.metadata()?;
+            let changed = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            hash.update(format!("{:?} {} {changed:?}\n", entry.file_name(), about.len()));
+        }
+    } else {
+        io::copy(&mut files::open(path)?, &mut hash)?;
+    }
+    Ok(hex::encode(hash.finalize()))
+}
