@@ -116,7 +116,7 @@ pub(super) fn measure(
     let run =
         || recorder::while_running(&config.output, system.reader(), &latest, || system.start(test));
     let outcome = watchdog::guard(failure, test.library.owes_calls(), give_up, || {
-        progress::while_running(config, &test.expected, || system.progress(), &latest, run)
+        progress::while_running(test, || system.progress(), &latest, run)
     });
     // LoadGen's test has succeeded. Interference since the last check, or missing digests, may
     // still spoil the run.

@@ -2,6 +2,10 @@
 //! that can draw it, lines in the log elsewhere.
 
 #[cfg(feature = "live")]
+mod drawing;
+#[cfg(feature = "live")]
+mod latency_bars;
+#[cfg(feature = "live")]
 mod live;
 mod log_lines;
 pub(crate) mod metrics;
@@ -18,19 +22,19 @@ use tracing::{debug, warn};
 use self::live::show;
 use self::log_lines::{LOGGED, log, log_line};
 use crate::{
-    RunConfig, live_line,
-    run::{progress::recorder::Latest, setup::length_estimate::LengthEstimate},
+    live_line,
+    run::{progress::recorder::Latest, setup::loadgen_test::LoadGenTest},
 };
 
 /// Shows the progress of a run while `work` runs, unless the run is quiet. Returns the result of
 /// `work`.
 pub(crate) fn while_running<T>(
-    config: &RunConfig,
-    expected: &LengthEstimate,
+    test: &LoadGenTest,
     glance: impl Fn() -> Progress + Sync,
     latest: &Latest,
     work: impl FnOnce() -> T,
 ) -> T {
+    let LoadGenTest { config, expected, bounds, .. } = test;
     if config.quiet {
         return work();
     }
@@ -39,7 +43,7 @@ pub(crate) fn while_running<T>(
         let glance = &glance;
         let showing = move || {
             if live_line::is_terminal() {
-                match show(config, glance, latest, expected, &ended) {
+                match show(config, *bounds, glance, latest, expected, &ended) {
                     Ok(()) => return,
                     Err(why) => debug!("no live view: {why}"),
                 }
@@ -58,10 +62,11 @@ pub(crate) fn while_running<T>(
 
 #[cfg(not(feature = "live"))]
 fn show(
-    _: &RunConfig,
+    _: &crate::RunConfig,
+    _: crate::run::setup::latency_bounds::LatencyBounds,
     _: &impl Fn() -> Progress,
     _: &Latest,
-    _: &LengthEstimate,
+    _: &crate::run::setup::length_estimate::LengthEstimate,
     _: &mpsc::Receiver<()>,
 ) -> io::Result<()> {
     Err(io::Error::other("this program has none"))

@@ -4,7 +4,10 @@
 use std::{
     io,
     path::Path,
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -19,8 +22,9 @@ use crate::{
     run::progress::metrics::Reading,
 };
 
-/// Rows of the last complete interval; empty before the first interval ends.
-pub(crate) type Latest = Mutex<Vec<SeriesRow>>;
+/// Rows of the last complete interval, and the counters of all nodes together at its end. Empty
+/// before the first interval ends.
+pub(crate) type Latest = Mutex<(Vec<SeriesRow>, Option<Arc<NodeReport>>)>;
 
 /// Length of an interval.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -82,12 +86,12 @@ fn record(
         period = (took.min(last) * READINGS).clamp(PERIOD, LONGEST);
         // An interval has at least a millisecond.
         let end = round_to_ms((now - started).as_secs_f64()).max(round_to_ms(at + 0.001));
-        let rows = rows([at, end], &before, &reading);
+        let (rows, all) = rows([at, end], &before, &reading);
         if let Some(Err(error)) = series.as_mut().map(|series| series.add(&rows)) {
             give_up(&error);
             series = None;
         }
-        *latest.lock() = rows;
+        *latest.lock() = (rows, Some(Arc::new(all)));
         (at, before) = (end, reading);
     }
 }
@@ -96,8 +100,13 @@ fn round_to_ms(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-/// Returns the rows between two readings: all nodes together, then each node.
-fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading) -> Vec<SeriesRow> {
+/// Returns the rows between two readings: all nodes together, then each node. Returns also the last
+/// counters of all nodes together.
+fn rows(
+    [start_seconds, end_seconds]: [f64; 2],
+    before: &Reading,
+    now: &Reading,
+) -> (Vec<SeriesRow>, NodeReport) {
     let (all_before, all_now) = (sum(before), sum(now));
     let sent = all_now.sent.saturating_sub(all_now.taken_back);
     let all = SeriesRow {
@@ -107,7 +116,8 @@ fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading)
     };
     let nodes = before.nodes.iter().zip(&now.nodes).map(|(before, now)| row(before, now));
     let rows = [all].into_iter().chain(nodes);
-    rows.map(|row| SeriesRow { start_seconds, end_seconds, ..row }).collect()
+    let rows = rows.map(|row| SeriesRow { start_seconds, end_seconds, ..row });
+    (rows.collect(), all_now)
 }
 
 /// Returns the report of all nodes together. It has no name.
@@ -181,7 +191,7 @@ mod tests {
         let mut a = node("a", 9, &[1000, 1000, 5, 7, 900]);
         (a.redispatched, a.taken_back) = (4, 1);
         let now = reading(25, [a, node("b", 3, &[9000; 3])]);
-        let rows = rows([1.0, 2.0], &before, &now);
+        let (rows, _) = rows([1.0, 2.0], &before, &now);
         let [all, a, b] = &rows[..] else { panic!("{rows:?}") };
         assert_eq!((&*all.node, &*a.node, &*b.node), ("", "a", "b"));
         assert!(rows.iter().all(|row| (row.start_seconds, row.end_seconds) == (1.0, 2.0)));
@@ -205,7 +215,7 @@ mod tests {
         };
         let before = reading(4, [node("a", 0, &[]), tokens(5, &[100])]);
         let now = reading(4, [tokens(7, &[30, 30]), tokens(9, &[100, 50])]);
-        let rows = rows([0.0, 1.0], &before, &now);
+        let (rows, _) = rows([0.0, 1.0], &before, &now);
         let told =
             |row: &SeriesRow| (row.tokens, row.first_tokens, row.first_p50_ns, row.first_p99_ns);
         assert_eq!(told(&rows[0]), (Some(11), Some(3), Some(30), Some(50)));
@@ -221,13 +231,14 @@ mod tests {
             let sent = sent.fetch_add(5, Ordering::Relaxed);
             Some(reading(sent, [node("a", sent, &[]), node("b", 0, &[])]))
         };
-        while_running(folder.path(), read, &Latest::default(), || {
-            thread::sleep(Duration::from_millis(20))
-        });
+        let latest = Latest::default();
+        while_running(folder.path(), read, &latest, || thread::sleep(Duration::from_millis(20)));
+        let (live, all) = latest.into_inner();
         let rows = series::read(folder.path()).unwrap();
         assert_eq!(rows.len(), 3, "{rows:?}");
         assert_eq!((rows[0].start_seconds, rows[0].sent), (0.0, 5));
         assert!(rows[0].end_seconds >= 0.02, "{rows:?}");
+        assert_eq!((live, all.map(|all| all.sent)), (rows, Some(5)));
     }
 
     #[test]

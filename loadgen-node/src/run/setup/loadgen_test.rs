@@ -21,6 +21,7 @@ use crate::{
         part, prompts, waveforms,
     },
     run::setup::{
+        latency_bounds::LatencyBounds,
         length_estimate::LengthEstimate,
         peak_search::PeakSearch,
         preparation::{self, Numbers, SampleCounts},
@@ -39,6 +40,7 @@ pub struct LoadGenTest {
     pub library: Arc<Library>,
     pub(crate) settings: TestSettings,
     pub(crate) expected: LengthEstimate,
+    pub(crate) bounds: LatencyBounds,
     /// Facts about the tokens of responses that LoadGen receives.
     pub tokens: AnswerTokens,
     /// LoadGen's latency bounds for tokens, if it has any.
@@ -67,6 +69,7 @@ impl LoadGenTest {
         let performance = config.performance_samples.unwrap_or(total);
         let samples = SampleCounts { total, performance };
         let expected = LengthEstimate::of(&effective, samples);
+        let bounds = LatencyBounds::of(&effective);
         let search = check_memory(&config, &effective, data.as_ref(), samples)?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
@@ -78,6 +81,7 @@ impl LoadGenTest {
             library: Arc::new(library),
             settings,
             expected,
+            bounds,
             tokens,
             token_bounds,
             user_conf,
