@@ -1,4 +1,4 @@
-//! The live view of a run, on a pseudo-terminal from `script`.
+//! The live view of a run, and the live line of a measurement, on a pseudo-terminal from `script`.
 
 use std::{
     path::Path,
@@ -22,17 +22,23 @@ const PREPARING: &str = "--setting server_target_qps=50000 --setting min_duratio
 
 /// Starts a run on a terminal with this number of columns. Its output goes to `folder/shown`.
 fn start(folder: &Path, node: &SutNode, columns: u16, more: &str) -> Child {
+    let run =
+        format!("run --benchmark digits --scenario server --setting min_query_count=1 {more}");
+    start_command(folder, node, columns, &run)
+}
+
+/// Starts a command of `loadgen-node` with that node, like [`start`].
+fn start_command(folder: &Path, node: &SutNode, columns: u16, command: &str) -> Child {
     let (loadgen_node, output) = (program("loadgen-node"), folder.join("out"));
-    let run = format!(
-        "stty rows 24 cols {columns}; exec {} run --benchmark digits --scenario server --transport {} --nodes {} --output {} \
-         --setting min_query_count=1 {more}",
+    let line = format!(
+        "stty rows 24 cols {columns}; exec {} {command} --transport {} --nodes {} --output {}",
         loadgen_node.display(),
         transport(),
         node.address,
         output.display()
     );
     Command::new("script")
-        .args(["--quiet", "--flush", "--return", "--command", &run])
+        .args(["--quiet", "--flush", "--return", "--command", &line])
         .arg(folder.join("shown"))
         .env_remove("RUST_LOG")
         .stdin(Stdio::null())
@@ -118,6 +124,31 @@ fn the_terminal_is_given_back_however_a_run_ends() {
         }
         assert!(!after.contains(ENTER_SCREEN), "{after:?}");
     }
+}
+
+#[test]
+fn a_measurement_of_the_network_has_one_live_line() {
+    let node = SutNode::start("measured", &["--engine", "none"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut fabric = start_command(
+        folder.path(),
+        &node,
+        70,
+        "fabric --sizes 64 --rounds 2 --duration 50ms --warm-up 20ms --connections 1",
+    );
+    assert_eq!(ended(&mut fabric), Some(0));
+    let text = shown(folder.path());
+    let (live, table) = text.split_once("fabric over ").expect("a table");
+    let mut lines = live.split("\r\u{1b}[K");
+    assert!(lines.next().is_some_and(|log| log.contains("this takes about")), "{live:?}");
+    let lines: Vec<_> = lines.collect();
+    assert!(
+        lines.iter().any(|line| line.starts_with("round 2 of 2, 64 B to nodes, about 1s left"))
+    );
+    assert!(lines.iter().all(|line| line.chars().count() < 70), "{lines:?}");
+    assert_eq!(lines.last(), Some(&""), "the line is cleared: {lines:?}");
+    assert!(!live.contains("INFO loadgen_node::fabric::progress: round"), "{live}");
+    assert!(table.contains("fabric.json"), "{table}");
 }
 
 /// Returns the process id of the program, which replaced the shell under `script`.

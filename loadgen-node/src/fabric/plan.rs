@@ -118,7 +118,7 @@ impl Plan {
             MeasurementKind::Matrix => connect_all(&settings, &nodes, self.longest())?,
             _ => ConnectedPairs::default(),
         };
-        progress::begin(self.estimate(self.max_connections()), self.is_quick);
+        let _line = progress::begin(self.estimate(self.max_connections()), self.is_quick);
         let round_trips = self.round_trips(&settings, &nodes)?;
         let tried =
             if self.should_choose_connections { self.choose(&mut settings)? } else { Vec::new() };
@@ -259,6 +259,7 @@ impl Plan {
             (Vec::<ConnectionTrial>::new(), measure_slowest_rate(settings, *size, times)?);
         while let Some(connections) = connection_choice::next_connections(&tried, most) {
             (settings.connections_per_node, settings.io_threads) = (connections, connections);
+            progress::begin_cell(&progress::trial(connections), *size, Direction::Both);
             let cell = bandwidth(settings, *size, Direction::Both, times, known)?;
             known = known.max(cell.slowest_bytes_per_second());
             progress::log_trial(connections, &cell);
@@ -280,6 +281,7 @@ impl Plan {
         // next one.
         let mut known = measure_slowest_rate(settings, *first, self.times)?;
         for round in 1..=self.rounds {
+            let which = format!("round {round} of {}, ", self.rounds);
             let (mut next_cell, mut left_out) = (0, Vec::new());
             for size in &sizes {
                 let too_long = known * TOO_LONG * self.times.duration.as_secs_f64();
@@ -289,8 +291,9 @@ impl Plan {
                     continue;
                 }
                 for direction in Direction::ALL {
+                    progress::begin_cell(&which, *size, direction);
                     let cell = bandwidth(settings, *size, direction, self.times, known)?;
-                    progress::cell(&format!("round {round} of {}, ", self.rounds), &cell);
+                    progress::cell(&which, &cell);
                     known = known.max(cell.slowest_bytes_per_second());
                     match cells.get_mut(next_cell) {
                         Some(rounds) => rounds.push(cell),
@@ -307,6 +310,7 @@ impl Plan {
     fn soak(&self, settings: &Settings) -> Result<Bandwidth, RunError> {
         let size = self.longest();
         let known = measure_slowest_rate(settings, size, self.times)?;
+        progress::begin_cell("soak, ", size, Direction::Both);
         bandwidth(settings, size, Direction::Both, self.times, known)
     }
 }

@@ -16,9 +16,6 @@ use crate::RunError;
 /// Time between two readings of the counters.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Number of intervals between two log lines of a long measurement.
-const LOGGED: usize = 10;
-
 /// Time between two checks for responses.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -220,9 +217,7 @@ pub(super) fn watch(
         let now = CounterSnapshot::take(qdl, start, &mut pause)?;
         let interval = now.interval(before, sample_bytes);
         intervals.push(interval);
-        if intervals.len().is_multiple_of(LOGGED) {
-            progress::second(&intervals);
-        }
+        progress::second(&intervals);
         if over {
             break now;
         }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::MeasureResponse;
 use netdiv_node_common::sanitise::sanitise;
 use netdiv_qdl::{NodeInfo, Settings};
-use tracing::info;
 
 use super::{
     calls::{self, PairIndexes, PairReply, failure_reason, is_refusal},
@@ -50,7 +49,7 @@ pub(crate) fn matrix(
     let (mut at_once, mut failures) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 1..=rounds {
         let which = format!("round {round} of {rounds}");
-        info!("{which}: measuring with all nodes at once");
+        progress::begin_part(&format!("{which}: measuring with all nodes at once"));
         for (direction, cells) in ONE_WAY.into_iter().zip(&mut at_once) {
             match bandwidth(settings, bytes, direction, times, known) {
                 Ok(cell) => {
@@ -66,9 +65,11 @@ pub(crate) fn matrix(
             let name = &node.description.node_name;
             let alone = Settings { nodes: vec![node.address.clone()], ..settings.clone() };
             for direction in ONE_WAY {
+                let which = format!("{which}, {name} alone, ");
+                progress::begin_cell(&which, bytes, direction);
                 let cell = bandwidth(&alone, bytes, direction, times, known);
                 if let Ok(cell) = &cell {
-                    progress::cell(&format!("{which}, {name} alone, "), cell);
+                    progress::cell(&which, cell);
                 }
                 let outcome = cell.map(|cell| (one_way(&cell), cell.busiest_io_thread));
                 let (here, there) = (Host::Here, Host::Node(name.clone()));
@@ -79,6 +80,7 @@ pub(crate) fn matrix(
                 outcomes.add(from, to, outcome.map_err(|error| error.to_string()));
             }
         }
+        progress::show_part(format!("{which}, from node to node"));
         let (mut step, steps) = (0, schedule.len());
         let tell = |answers: &[PairReply]| {
             step += 1;
