@@ -7,7 +7,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{process::terminal::width, sanitise::sanitise};
+use crate::{
+    process::terminal::{width, without_colours},
+    sanitise::sanitise,
+};
 
 struct Shared {
     /// Kept lines; `None` if the log is not kept.
@@ -99,15 +102,6 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
     }
-}
-
-fn without_colours(line: &str) -> String {
-    let mut pieces = line.split("\u{1b}[");
-    let mut text = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        text.push_str(piece.split_once('m').map_or("", |(_, rest)| rest));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::OsString,
-    io::{self, IsTerminal as _},
+    io::{self, IsTerminal as _, Write as _},
     os::unix::process::CommandExt as _,
     panic,
     process::{Command, ExitCode},
@@ -22,6 +22,7 @@ use crate::{
         log_format::LogFormat,
         rate_limit::{CallSites, RateLimitedFormat},
         sanitising_writer::{Form, SanitisingWriter},
+        terminal::{columns, fold_tables},
     },
     resources::{
         descriptors,
@@ -113,8 +114,13 @@ const USAGE: u8 = 2;
 pub fn report_usage_error(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && LogFormat::asked() == Ok(LogFormat::Json) {
         error!("{}", error.render().to_string().trim_end());
-    } else {
+    } else if let (false, Some(columns)) = (error.use_stderr(), columns()) {
+        let help = error.render();
+        let is_coloured = is_coloured(true, |name| env::var_os(name));
+        let help = if is_coloured { help.ansi().to_string() } else { help.to_string() };
         // A failure to print cannot be reported.
+        let _ = io::stdout().write_all(fold_tables(&help, Some(columns)).as_bytes());
+    } else {
         let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))

@@ -12,6 +12,16 @@ const MIN_COLUMNS: u16 = 40;
 /// Minimum indentation of a line without another cell that continues a last cell, in columns.
 const INDENTED: usize = 8;
 
+/// Returns a text without its control sequences for colours.
+pub(crate) fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        plain.push_str(piece.split_once('m').map_or("", |(_, rest)| rest));
+    }
+    plain
+}
+
 /// Returns the number of columns of the terminal on standard output, or `None` for a file or a
 /// pipe.
 pub fn columns() -> Option<u16> {
@@ -31,14 +41,14 @@ pub(crate) fn width(output: BorrowedFd<'_>) -> Option<u16> {
 
 /// Folds the rows of tables in a text: the last cell of a row continues on further lines, aligned
 /// with itself. Two or more spaces separate cells. Sentences, and words without a space, are not
-/// folded.
+/// folded. Colours take no room.
 pub fn fold_tables(text: &str, columns: Option<u16>) -> String {
     let Some(columns) = columns.map(usize::from) else { return text.into() };
     text.split('\n').map(|line| folded_row(line, columns)).collect::<Vec<_>>().join("\n")
 }
 
 fn folded_row(row: &str, columns: usize) -> String {
-    let width = |text: &str| text.chars().count();
+    let width = |text: &str| without_colours(text).chars().count();
     let last = row.trim_end().rfind("  ").map_or(0, |gap| gap + 2);
     let (before, cell) = row.split_at(last);
     let room = columns.saturating_sub(width(before));
@@ -94,6 +104,9 @@ mod tests {
         let want = format!("{:19}a further line of the\n{:19}last cell", "", "");
         assert_eq!(fold_tables(&continued, Some(42)), want);
         assert_eq!(fold_tables(text, None), text);
+        let [option, colour] = ["      \u{1b}[1m--rate\u{1b}[0m <RATE>  ", "\u{1b}[1m"];
+        let folded = fold_tables(&format!("{option}Rate in samples of a {colour}second"), Some(44));
+        assert_eq!(folded, format!("{option}Rate in samples of a\n{:21}{colour}second", ""));
         assert_eq!(fold_tables(text, Some(200)), text);
         // Narrow columns lose no words.
         for columns in 0..60 {
