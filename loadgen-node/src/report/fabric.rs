@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    fabric_matrix,
+    fabric_matrix, fabric_result,
     fabric_rounds::{basis, range, rounds},
     table,
 };
@@ -45,6 +45,7 @@ pub(crate) fn render(report: &Report) -> String {
     parts.push(report.soak.as_ref().map(soak));
     parts.push((!report.open_loop.is_empty()).then(|| open_loop(&report.open_loop)));
     parts.push((!report.benchmarks.is_empty()).then(|| benchmarks(&report.benchmarks)));
+    parts.push(fabric_result::sentence(report));
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
@@ -210,9 +211,7 @@ fn open_loop(runs: &[OpenLoop]) -> String {
 /// Names the nodes that are slow in the cell with the most bytes per second of each direction.
 fn slow_nodes(report: &Report) -> Option<String> {
     let named = Direction::ALL.iter().filter_map(|direction| {
-        let of_direction = report.bandwidth.iter().filter(|cell| cell.direction == *direction);
-        let best =
-            of_direction.max_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()))?;
+        let best = fabric_result::best(report, *direction)?;
         let (slow, usual) = best.slow_nodes()?;
         let slow: Vec<_> = slow
             .iter()

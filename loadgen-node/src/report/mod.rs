@@ -6,6 +6,7 @@ pub(crate) mod comparison;
 pub(crate) mod fabric;
 pub(crate) mod fabric_matrix;
 pub(crate) mod fabric_plot;
+mod fabric_result;
 mod fabric_rounds;
 pub(crate) mod listing;
 pub(crate) mod nodes;
