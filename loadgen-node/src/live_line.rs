@@ -37,11 +37,6 @@ impl Drop for LiveLine {
     }
 }
 
-/// Clears the line before the process ends in another way than by returning.
-pub(crate) fn clear() {
-    show_below_log("");
-}
-
 /// Returns true if standard error is a terminal that can place text, and the log has sentences.
 pub(crate) fn is_terminal() -> bool {
     io::stderr().is_terminal()

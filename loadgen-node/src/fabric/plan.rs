@@ -259,10 +259,11 @@ impl Plan {
             (Vec::<ConnectionTrial>::new(), measure_slowest_rate(settings, *size, times)?);
         while let Some(connections) = connection_choice::next_connections(&tried, most) {
             (settings.connections_per_node, settings.io_threads) = (connections, connections);
-            progress::begin_cell(&progress::trial(connections), *size, Direction::Both);
+            let which = progress::trial(connections);
+            progress::begin_cell(&which, *size, Direction::Both);
             let cell = bandwidth(settings, *size, Direction::Both, times, known)?;
             known = known.max(cell.slowest_bytes_per_second());
-            progress::log_trial(connections, &cell);
+            progress::cell(&which, &cell);
             tried.push(ConnectionTrial { connections, bytes_per_second: cell.bytes_per_second() });
         }
         let chosen = connection_choice::chosen_connections(&tried);

@@ -74,16 +74,9 @@ pub(super) fn begin_cell(which: &str, bytes: usize, direction: Direction) {
     show_part(format!("{which}{} {direction}", size(bytes)));
 }
 
-/// Shows on the live line that a part begins.
-pub(super) fn show_part(part: String) {
-    show(|live| live.part = part);
-}
-
-/// Shows on the live line that a part begins, or logs it.
-pub(super) fn begin_part(part: &str) {
-    if !show(|live| live.part = part.into()) {
-        info!("{part}");
-    }
+/// Shows on the live line that a part begins. Returns false if there is no such line.
+pub(super) fn show_part(part: String) -> bool {
+    show(|live| live.part = part)
 }
 
 /// Shows a figure on the live line, or logs it.
@@ -98,10 +91,6 @@ pub(super) fn round_trip(trip: &RoundTrip) {
     let us = |ns: u64| ns as f64 / 1e3;
     let (message, p50, p99) = (size(*message_bytes), us(*p50_ns), us(*p99_ns));
     show_figure(format!("round trip of {message} to {node}: p50 {p50:.0} µs, p99 {p99:.0} µs"));
-}
-
-pub(super) fn log_trial(connections: usize, found: &Bandwidth) {
-    cell(&trial(connections), found);
 }
 
 /// Returns the beginning of the lines about a trial with a number of connections.

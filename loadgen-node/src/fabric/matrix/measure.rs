@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::MeasureResponse;
 use netdiv_node_common::sanitise::sanitise;
 use netdiv_qdl::{NodeInfo, Settings};
+use tracing::info;
 
 use super::{
     calls::{self, PairIndexes, PairReply, failure_reason, is_refusal},
@@ -49,7 +50,9 @@ pub(crate) fn matrix(
     let (mut at_once, mut failures) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 1..=rounds {
         let which = format!("round {round} of {rounds}");
-        progress::begin_part(&format!("{which}: measuring with all nodes at once"));
+        if !progress::show_part(format!("{which}, all at once")) {
+            info!("{which}: measuring with all nodes at once");
+        }
         for (direction, cells) in ONE_WAY.into_iter().zip(&mut at_once) {
             match bandwidth(settings, bytes, direction, times, known) {
                 Ok(cell) => {

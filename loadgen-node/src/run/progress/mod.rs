@@ -15,6 +15,7 @@ pub(crate) mod recorder;
 use std::io;
 use std::{sync::mpsc, thread};
 
+use netdiv_node_common::process::show_below_log;
 use netdiv_qdl::Progress;
 use tracing::{debug, warn};
 
@@ -76,5 +77,5 @@ fn show(
 pub(crate) fn restore() {
     #[cfg(feature = "live")]
     live::restore();
-    live_line::clear();
+    show_below_log("");
 }
