@@ -149,8 +149,8 @@ fn a_measurement_of_the_network_has_one_live_line() {
     let widest = lines.iter().filter_map(|line| line.rsplit('\n').next()).map(str::len).max();
     assert!(widest < Some(80), "{lines:?}");
     assert_eq!(lines.last(), Some(&""), "the line is cleared: {lines:?}");
-    assert!(!live.contains("INFO loadgen_node::fabric::progress: round"), "{live}");
-    assert!(table.contains("fabric.json"), "{table}");
+    assert!(!live.contains("\u{1b}[0m round "), "no log line for a figure: {live}");
+    assert!(table.contains("result: ") && table.contains("fabric.json"), "{table}");
 }
 
 /// Returns the process id of the program, which replaced the shell under `script`.
