@@ -39,7 +39,7 @@ fn nodes_emit_what_the_registry_has() {
     assert_eq!(Some(total(&batches, "netdiv_samples_received_total")), issued);
     assert_eq!(Some(total(&batches, "netdiv_batch_samples_sum")), issued);
     assert_eq!(
-        total(&batches, "netdiv_batch_queue_seconds_count"),
+        total(&batches, "netdiv_batch_queue_duration_seconds_count"),
         total(&batches, "netdiv_batch_samples_count")
     );
     assert_eq!(total(&language, "netdiv_samples_received_total"), 50.0);
@@ -70,17 +70,17 @@ fn a_run_emits_what_the_registry_has_and_what_it_has_counted() {
     let total = |name: &str| total(&seen, &format!("netdiv_loadgen_{name}"));
     let (issued, answered) = (total("samples_issued_total"), total("samples_answered_total"));
     assert!(issued >= answered, "{seen:#?}");
-    assert_eq!(total("latency_seconds_count"), answered);
-    assert_eq!(total("stage_seconds_count"), 4.0 * answered);
-    assert_eq!(total("first_token_seconds_count"), answered);
-    assert!(total("latency_seconds_sum") >= 5e-3 * answered, "{seen:#?}");
+    assert_eq!(total("sample_duration_seconds_count"), answered);
+    assert_eq!(total("stage_duration_seconds_count"), 4.0 * answered);
+    assert_eq!(total("first_token_duration_seconds_count"), answered);
+    assert!(total("sample_duration_seconds_sum") >= 5e-3 * answered, "{seen:#?}");
     assert!(total("tokens_total") >= answered && total("sent_bytes_total") > 0.0, "{seen:#?}");
     assert_eq!((total("run_failed"), total("node_lost")), (0.0, 0.0));
     let (labels, _) = &seen["netdiv_loadgen_run_info"][0];
     let want =
         "benchmark=\"chat\",scenario=\"server\",mode=\"performance\",division=\"exploratory\"";
     assert_eq!(labels, want);
-    assert!(seen["netdiv_loadgen_latency_seconds_sum"][0].0 == "node=\"a\"", "{seen:#?}");
+    assert!(seen["netdiv_loadgen_sample_duration_seconds_sum"][0].0 == "node=\"a\"", "{seen:#?}");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use netdiv_node_common::metrics::{
     Kind, SAMPLES_BOUNDS, SECONDS_BOUNDS,
     sut_node::{
         ALL, BATCH_COMPUTE, BATCH_QUEUE, BATCH_SAMPLES, BATCHES_FAILED, CACHE_BYTES, CONNECTIONS,
-        RPC_SECONDS, RPCS, SAMPLES_ABANDONED, SAMPLES_IN_FLIGHT, SAMPLES_QUEUED, SAMPLES_RECEIVED,
-        SAMPLES_REFUSED, SLOTS, STREAMS_ABORTED, WELL,
+        READY, RPC_DURATION, RPCS, SAMPLES_ABANDONED, SAMPLES_IN_FLIGHT, SAMPLES_QUEUED,
+        SAMPLES_RECEIVED, SAMPLES_REFUSED, SLOTS, STREAMS_ABORTED,
     },
 };
 use tokio::{net::TcpListener, time::sleep};
@@ -106,8 +106,8 @@ pub(crate) fn token_room(slots: usize, cache_bytes: u64) {
     gauge!(CACHE_BYTES.name).set(cache_bytes as f64);
 }
 
-pub(crate) fn well(well: bool) {
-    gauge!(WELL.name).set(f64::from(u8::from(well)));
+pub(crate) fn ready(ready: bool) {
+    gauge!(READY.name).set(f64::from(u8::from(ready)));
 }
 
 pub(crate) fn connections(open: usize) {
@@ -116,5 +116,5 @@ pub(crate) fn connections(open: usize) {
 
 pub(crate) fn rpc(method: &'static str, time: Duration) {
     counter!(RPCS.name, "method" => method).increment(1);
-    histogram!(RPC_SECONDS.name, "method" => method).record(time);
+    histogram!(RPC_DURATION.name, "method" => method).record(time);
 }

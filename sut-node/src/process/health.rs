@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use netdiv_node_common::metrics::{PATH, sut_node::WELL};
+use netdiv_node_common::metrics::{PATH, sut_node::READY};
 
 /// Time limit for the node's answer, less than the 5 s that a probe usually has.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -37,7 +37,7 @@ pub(crate) fn health(address: Option<SocketAddr>) -> anyhow::Result<()> {
     // A node has no metric of its condition before its engines are ready.
     let is_page = page.starts_with(b"HTTP/1.1 200 ");
     let page = String::from_utf8_lossy(&page);
-    let mut values = page.lines().filter_map(|line| line.strip_prefix(WELL.name));
+    let mut values = page.lines().filter_map(|line| line.strip_prefix(READY.name));
     let why = match values.next().map(str::trim) {
         Some("1") => return Ok(()),
         _ if is_page => "the node is not ready to serve; its log states the reason".into(),
@@ -104,10 +104,10 @@ mod tests {
 
     #[test]
     fn only_a_node_that_says_so_is_well() {
-        let page = "HTTP/1.1 200 OK\r\n\r\n# TYPE netdiv_well gauge\nnetdiv_well 1\n";
+        let page = "HTTP/1.1 200 OK\r\n\r\n# TYPE netdiv_ready gauge\nnetdiv_ready 1\n";
         assert!(found(page).is_ok());
         for answer in [
-            "HTTP/1.1 200 OK\r\n\r\nnetdiv_well 0\n",
+            "HTTP/1.1 200 OK\r\n\r\nnetdiv_ready 0\n",
             "HTTP/1.1 200 OK\r\n\r\nnetdiv_samples_received_total 0\n",
             "HTTP/1.1 200 OK\r\n\r\n",
         ] {

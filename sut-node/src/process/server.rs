@@ -235,7 +235,7 @@ async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl 
         let status = if well { ServingStatus::Serving } else { ServingStatus::NotServing };
         health.set_service_status("", status).await;
         health.set_service_status(<SutNodeService<Service> as NamedService>::NAME, status).await;
-        metrics::well(well);
+        metrics::ready(well);
     };
     report(&Condition::Well).await;
     tokio::spawn(async move {

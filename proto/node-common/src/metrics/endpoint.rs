@@ -169,7 +169,7 @@ mod tests {
     async fn endpoint() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(serve(listener, || "netdiv_well 1\n".into()));
+        tokio::spawn(serve(listener, || "netdiv_ready 1\n".into()));
         address
     }
 
@@ -187,8 +187,8 @@ mod tests {
     async fn it_answers_from_a_thread_of_its_own() {
         let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        serve_on_thread(listener, || "netdiv_well 1\n".into()).unwrap();
-        assert!(ask(address, GET).await.ends_with("netdiv_well 1\n"));
+        serve_on_thread(listener, || "netdiv_ready 1\n".into()).unwrap();
+        assert!(ask(address, GET).await.ends_with("netdiv_ready 1\n"));
     }
 
     const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -198,7 +198,7 @@ mod tests {
         let address = endpoint().await;
         let head = ask(address, b"HEAD /metrics HTTP/1.1\r\n\r\n").await;
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-        assert!(head.contains("Content-Length: 14\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        assert!(head.contains("Content-Length: 15\r\n") && head.ends_with("\r\n\r\n"), "{head}");
         let other = ask(address, b"DELETE /metrics HTTP/1.1\r\n\r\n").await;
         assert!(other.contains("\r\nAllow: GET, HEAD\r\n"), "{other}");
     }
@@ -208,8 +208,8 @@ mod tests {
         let address = endpoint().await;
         let page = ask(address, GET).await;
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
-        assert!(page.ends_with("\r\n\r\nnetdiv_well 1\n"), "{page}");
-        assert!(page.contains("Content-Length: 14\r\n"), "{page}");
+        assert!(page.ends_with("\r\n\r\nnetdiv_ready 1\n"), "{page}");
+        assert!(page.contains("Content-Length: 15\r\n"), "{page}");
         for (request, status) in [
             (&b"GET /metrics?a=b HTTP/1.0\r\n\r\n"[..], "200 OK"),
             (b"GET / HTTP/1.1\r\n\r\n", "404 Not Found"),
@@ -235,7 +235,7 @@ mod tests {
         }
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.contains("netdiv_well 1"), "{answer}");
+        assert!(answer.contains("netdiv_ready 1"), "{answer}");
 
         let long = [&b"GET /metrics HTTP/1.1\r\nX: "[..], &[b'x'; 2 * REQUEST_BYTES]].concat();
         let refused = ask(address, &long).await;

@@ -97,9 +97,9 @@ pub mod sut_node {
             "Samples dropped because their client disconnected";
         BATCH_SAMPLES = "netdiv_batch_samples" Histogram Count []
             "Samples in a batch";
-        BATCH_QUEUE = "netdiv_batch_queue_seconds" Histogram Seconds []
+        BATCH_QUEUE = "netdiv_batch_queue_duration_seconds" Histogram Seconds []
             "Time that the oldest sample of a batch waited for the batch";
-        BATCH_COMPUTE = "netdiv_batch_compute_seconds" Histogram Seconds []
+        BATCH_COMPUTE = "netdiv_batch_compute_duration_seconds" Histogram Seconds []
             "Time from the start of a batch in the engine to its end";
         BATCHES_FAILED = "netdiv_batches_failed_total" Counter Count []
             "Batches that failed in the engine";
@@ -109,13 +109,13 @@ pub mod sut_node {
             "Maximum number of samples in progress in a plug-in's language model; only with such a model";
         CACHE_BYTES = "netdiv_cache_bytes" Gauge Bytes []
             "Device memory for keys and values of a plug-in's language model; only with such a model";
-        WELL = "netdiv_well" Gauge Flag []
+        READY = "netdiv_ready" Gauge Flag []
             "1 if the node is ready to serve";
         CONNECTIONS = "netdiv_connections" Gauge Count []
             "Connections of clients, over both transports";
         RPCS = "netdiv_rpcs_total" Counter Count ["method"]
             "Calls received";
-        RPC_SECONDS = "netdiv_rpc_seconds" Histogram Seconds ["method"]
+        RPC_DURATION = "netdiv_rpc_duration_seconds" Histogram Seconds ["method"]
             "Time until the reply to a call began";
     }
 }
@@ -151,15 +151,15 @@ pub mod loadgen_node {
             "Payload bytes sent to a node, as encoded";
         RECEIVED_BYTES = "netdiv_loadgen_received_bytes_total" Counter Bytes ["node"]
             "Payload bytes received from a node, as encoded";
-        LATENCY = "netdiv_loadgen_latency_seconds" Histogram Seconds ["node"]
+        LATENCY = "netdiv_loadgen_sample_duration_seconds" Histogram Seconds ["node"]
             "Time from IssueQuery until a sample was answered";
-        STAGE = "netdiv_loadgen_stage_seconds" Histogram Seconds ["node", "stage"]
+        STAGE = "netdiv_loadgen_stage_duration_seconds" Histogram Seconds ["node", "stage"]
             "Time from IssueQuery until a sample was answered, by stage: qdl_queue, network, sut_queue, compute";
         TOKENS = "netdiv_loadgen_tokens_total" Counter Count ["node"]
             "Tokens of all responses; only if LoadGen counts tokens";
-        FIRST_TOKEN = "netdiv_loadgen_first_token_seconds" Histogram Seconds ["node"]
+        FIRST_TOKEN = "netdiv_loadgen_first_token_duration_seconds" Histogram Seconds ["node"]
             "Time from IssueQuery until the first token; only if LoadGen records first tokens";
-        FURTHER_TOKEN = "netdiv_loadgen_further_token_seconds" Histogram Seconds ["node"]
+        FURTHER_TOKEN = "netdiv_loadgen_further_token_duration_seconds" Histogram Seconds ["node"]
             "Time for each further token; only if LoadGen records first tokens";
     }
 }
