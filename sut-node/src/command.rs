@@ -116,7 +116,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>, version: &'static str
         Ok(cli) => cli,
         Err(error) => return report_usage_error(&error),
     };
-    let done = execute(cli);
+    let done = execute(cli, version);
     // A thread may still be inside a library that loads the model.
     let is_loading = done.as_ref().is_err_and(|error: &anyhow::Error| {
         matches!(error.downcast_ref(), Some(NodeError::Stopped(_)))
@@ -145,11 +145,11 @@ const EXIT_REFUSED: u8 = 2;
 const EXIT_FAILED: u8 = 3;
 
 /// Executes the command and returns the exit code.
-fn execute(cli: Cli) -> anyhow::Result<u8> {
+fn execute(cli: Cli, version: &'static str) -> anyhow::Result<u8> {
     let done = match cli.command {
         None => match resolve(&cli.settings)? {
             Some(config) if cli.check => say(try_engine(&config)?).context("standard output"),
-            config => config.map_or(Ok(()), serve),
+            config => config.map_or(Ok(()), |config| serve(config, version)),
         },
         Some(Command::Devices { engine, libtorch }) => {
             let file = match engine {
@@ -198,7 +198,7 @@ fn resolve_checked(args: Args, runs_code: bool) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-fn serve(config: Config) -> anyhow::Result<()> {
+fn serve(config: Config, version: &'static str) -> anyhow::Result<()> {
     if let Err(error) = descriptors::raise_limit() {
         warn!(%error, "cannot raise the soft limit of open files");
     }
@@ -228,7 +228,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
         let sockets = Sockets::bind(&config.network)
             .await
             .with_context(|| format!("cannot listen on {listen}; is the port in use?"))?;
-        anyhow::Ok(run(config, sockets, asked_to_end()).await?)
+        anyhow::Ok(run(config, version, sockets, asked_to_end()).await?)
     });
     // Dropping the runtime would wait for the thread that loads the model.
     runtime.shutdown_background();

@@ -9,10 +9,11 @@ use e2e::{
     wait_until,
 };
 use netdiv_dataset::write_ids;
-use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node};
+use netdiv_node_common::metrics::{Metric, both_programs, loadgen_node, sut_node};
 
+/// Returns the series of a program with these metrics.
 fn series(metrics: &[Metric]) -> BTreeSet<String> {
-    metrics.iter().flat_map(Metric::series).collect()
+    metrics.iter().chain(both_programs::ALL).flat_map(Metric::series).collect()
 }
 
 /// Creates a run in which LoadGen counts first tokens.
@@ -44,6 +45,9 @@ fn nodes_emit_what_the_registry_has() {
     );
     assert_eq!(total(&language, "netdiv_samples_received_total"), 50.0);
     assert_eq!(total(&language, "netdiv_slots"), 5.0);
+    assert_eq!(total(&language, "netdiv_ready"), 1.0);
+    let version = format!("version=\"{}\",revision=\"", env!("CARGO_PKG_VERSION"));
+    assert!(batches["netdiv_build_info"][0].0.starts_with(&version), "{batches:#?}");
     let emitted: BTreeSet<_> = batches.into_keys().chain(language.into_keys()).collect();
     assert_eq!(emitted, series(sut_node::ALL));
 }
@@ -75,7 +79,16 @@ fn a_run_emits_what_the_registry_has_and_what_it_has_counted() {
     assert_eq!(total("first_token_duration_seconds_count"), answered);
     assert!(total("sample_duration_seconds_sum") >= 5e-3 * answered, "{seen:#?}");
     assert!(total("tokens_total") >= answered && total("sent_bytes_total") > 0.0, "{seen:#?}");
-    assert_eq!((total("run_failed"), total("node_lost")), (0.0, 0.0));
+    let [failed, nodes, samples] = ["run_failed", "node_lost", "samples_lost"].map(total);
+    assert_eq!([failed, nodes, samples], [0.0; 3]);
+    let bounds = ["first_token", "further_token"]
+        .map(|measure| (format!("measure=\"{measure}\",percentile=\"0.99\""), 20.0));
+    assert_eq!(seen["netdiv_loadgen_latency_bound_seconds"], bounds);
+    let buckets = &seen["netdiv_loadgen_first_token_duration_seconds_bucket"];
+    assert!(buckets.iter().any(|(labels, _)| labels.ends_with("le=\"20\"")), "{buckets:?}");
+    let (labels, _) = &seen["netdiv_loadgen_build_info"][0];
+    let version = format!("version=\"{}\",revision=\"", env!("CARGO_PKG_VERSION"));
+    assert!(labels.starts_with(&version) && labels.contains("loadgen=\""), "{labels}");
     let (labels, _) = &seen["netdiv_loadgen_run_info"][0];
     let want =
         "benchmark=\"chat\",scenario=\"server\",mode=\"performance\",division=\"exploratory\"";

@@ -88,7 +88,7 @@ pub(super) fn measure(
 ) -> Result<Verdict, RunError> {
     let config = &test.config;
     if let Some(endpoint) = endpoint {
-        metrics::serve(endpoint, RunFacts::new(config, findings), system.reader())?;
+        metrics::serve(endpoint, RunFacts::new(test, findings), system.reader())?;
     }
     let fitness =
         InterferenceWatch::new(interruptions.cut.clone(), &config.output, config.min_free_bytes);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use generated::assert_current;
-use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node};
+use netdiv_node_common::metrics::{Kind, Metric, Unit, both_programs, loadgen_node, sut_node};
 use serde_json::Value;
 
 fn repository() -> PathBuf {
@@ -40,17 +40,40 @@ fn table(metrics: &[Metric]) -> String {
 fn the_tables_are_those_of_the_registry() {
     let path = repository().join("docs/generated/metrics.md");
     let body = format!(
-        "## SUT node\n\n{}\n## LoadGen node, during a run\n\n{}",
+        "## SUT node\n\n{}\n## LoadGen node, during a run\n\n{}\n## Both programs\n\n{}",
         table(sut_node::ALL),
-        table(loadgen_node::ALL)
+        table(loadgen_node::ALL),
+        table(both_programs::ALL)
     );
     assert_current(&path, "Metrics", COMMAND, &body);
+}
+
+fn all() -> impl Iterator<Item = &'static Metric> {
+    [sut_node::ALL, loadgen_node::ALL, both_programs::ALL].into_iter().flatten()
+}
+
+#[test]
+fn names_end_as_those_of_prometheus_do() {
+    for Metric { name, kind, unit, help, .. } in all() {
+        let base = name.strip_suffix("_total");
+        assert_eq!(base.is_some(), *kind == Kind::Counter, "{name}");
+        let is_duration = (*kind, *unit) == (Kind::Histogram, Unit::Seconds);
+        for (ending, has_it) in [
+            ("_seconds", *unit == Unit::Seconds),
+            ("_duration_seconds", is_duration),
+            ("_bytes", *unit == Unit::Bytes),
+            ("_info", help.starts_with("Always 1")),
+        ] {
+            assert_eq!(base.unwrap_or(name).ends_with(ending), has_it, "{name}: {ending}");
+        }
+    }
 }
 
 /// The names of metrics in a text.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| word.starts_with("netdiv_")).map(String::from).collect()
+    let is_name = |word: &&str| word.starts_with("netdiv_") || word.starts_with("process_");
+    words.filter(is_name).map(String::from).collect()
 }
 
 /// Expressions that a dashboard sends to Prometheus.
@@ -70,8 +93,7 @@ fn expressions(value: &Value) -> Vec<String> {
 
 #[test]
 fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
-    let series: BTreeSet<_> =
-        sut_node::ALL.iter().chain(loadgen_node::ALL).flat_map(Metric::series).collect();
+    let series: BTreeSet<_> = all().flat_map(Metric::series).collect();
     let dashboard: Value =
         serde_json::from_str(&read("deploy/grafana/netdiv.json").expect("a dashboard"))
             .expect("JSON");

@@ -10,12 +10,13 @@ use metrics_exporter_prometheus::{
     PrometheusBuilder, PrometheusHandle,
 };
 use netdiv_node_common::metrics::{
-    Kind, SAMPLES_BOUNDS, SECONDS_BOUNDS,
+    Kind, SAMPLES_BOUNDS, SECONDS_BOUNDS, process_page,
     sut_node::{
-        ALL, BATCH_COMPUTE, BATCH_QUEUE, BATCH_SAMPLES, BATCHES_FAILED, CACHE_BYTES, CONNECTIONS,
-        READY, RPC_DURATION, RPCS, SAMPLES_ABANDONED, SAMPLES_IN_FLIGHT, SAMPLES_QUEUED,
-        SAMPLES_RECEIVED, SAMPLES_REFUSED, SLOTS, STREAMS_ABORTED,
+        ALL, BATCH_COMPUTE, BATCH_QUEUE, BATCH_SAMPLES, BATCHES_FAILED, BUILD, CACHE_BYTES,
+        CONNECTIONS, READY, RPC_DURATION, RPCS, SAMPLES_ABANDONED, SAMPLES_IN_FLIGHT,
+        SAMPLES_QUEUED, SAMPLES_RECEIVED, SAMPLES_REFUSED, SLOTS, STREAMS_ABORTED,
     },
+    version_labels,
 };
 use tokio::{net::TcpListener, time::sleep};
 
@@ -25,13 +26,17 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// Interval in which samples in flight are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves the metrics over HTTP at `/metrics`. Fails with a text if that is impossible.
-pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
+/// Serves the metrics over HTTP at `/metrics`. Fails with a text if that is impossible. `version` is
+/// the text that `--version` prints.
+pub(crate) async fn serve(address: SocketAddr, version: &'static str) -> Result<(), String> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let recorded = install().map_err(|error| error.to_string())?;
-    let page = recorded.clone();
-    tokio::spawn(netdiv_node_common::metrics::serve(listener, move || page.render()));
+    let [version, revision] = version_labels(version);
+    gauge!(BUILD.name, "version" => version, "revision" => revision).set(1.0);
+    let recorder = recorded.clone();
+    let page = move || recorder.render() + &process_page();
+    tokio::spawn(netdiv_node_common::metrics::serve(listener, page));
     tokio::spawn(async move {
         loop {
             sleep(UPKEEP).await;

@@ -45,15 +45,16 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// The node answers only after its engines are warm. `shutdown` returns the name of the signal that
 /// asks the node to end. If it completes before the node is ready, a thread may still be inside a
-/// library that loads the model.
+/// library that loads the model. `version` is the text that `--version` prints.
 pub(crate) async fn run(
     config: Config,
+    version: &'static str,
     sockets: Sockets,
     shutdown: impl Future<Output = &'static str> + Send + 'static,
 ) -> Result<(), NodeError> {
     reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
     if let Some(address) = config.metrics {
-        metrics::serve(address).await.map_err(NodeError::Metrics)?;
+        metrics::serve(address, version).await.map_err(NodeError::Metrics)?;
     }
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
     let runtime = Handle::current();

@@ -10,27 +10,35 @@ use hdrhistogram::Histogram;
 use netdiv_node_common::metrics::{
     Buckets, Metric, Page, SECONDS_BOUNDS,
     loadgen_node::{
-        ANSWERED, FAILED, FINDINGS, FIRST_TOKEN, FURTHER_TOKEN, IN_FLIGHT, ISSUED, LATENCY,
-        NODE_LOST, RECEIVED_BYTES, REDISPATCHED, RUN, SENT, SENT_BYTES, STAGE, TOKENS, UNMATCHED,
-        WAITING,
+        ANSWERED, BOUND, BUILD, FAILED, FINDINGS, FIRST_TOKEN, FURTHER_TOKEN, IN_FLIGHT, ISSUED,
+        LATENCY, LOST, NODE_LOST, RECEIVED_BYTES, REDISPATCHED, RUN, SENT, SENT_BYTES, STAGE,
+        TOKENS, UNMATCHED, WAITING,
     },
+    process_page, version_labels,
 };
 use netdiv_qdl::NodeReport;
 use netdiv_rules::{Finding, Outcome, eligibility::is_required};
 use parking_lot::Mutex;
 
-use crate::{RunConfig, RunError};
+use crate::{
+    RunError,
+    run::setup::{
+        latency_bounds::{LatencyBound, LatencyBounds},
+        loadgen_test::LoadGenTest,
+    },
+};
 
 /// Minimum interval between two readings of the counters, however many clients ask: reading delays
 /// each stream for a moment.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Labels and findings of the run.
+/// Labels, findings and bounds of the run.
 pub(crate) struct RunFacts {
     /// Benchmark, scenario, mode and division.
     labels: [String; 4],
     /// Number of findings with each outcome: pass, cannot-tell and fail.
     findings: [(&'static str, usize); 3],
+    bounds: LatencyBounds,
 }
 
 /// Counters of a run at one time.
@@ -74,7 +82,8 @@ pub(crate) fn serve(
 }
 
 impl RunFacts {
-    pub(crate) fn new(config: &RunConfig, findings: &[Finding]) -> Self {
+    pub(crate) fn new(test: &LoadGenTest, findings: &[Finding]) -> Self {
+        let LoadGenTest { config, bounds, .. } = test;
         let is_asked = |finding: &&Finding| is_required(config.division, finding.rule);
         let asked = || findings.iter().filter(is_asked);
         let count = |outcome| asked().filter(|finding| finding.outcome == outcome).count();
@@ -90,19 +99,25 @@ impl RunFacts {
                 ("cannot-tell", count(Outcome::CannotTell)),
                 ("fail", count(Outcome::Fail)),
             ],
+            bounds: *bounds,
         }
     }
 }
 
 fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
     let mut page = Page::default();
-    let RunFacts { labels, findings } = run;
+    let RunFacts { labels, findings, bounds } = run;
+    let [version, revision] = version_labels(env!("NETDIV_VERSION"));
+    page.values(&BUILD, [(vec![version, revision, &loadgen_sys::version()[..]], 1)]);
     page.values(&RUN, [(labels.iter().map(String::as_str).collect(), 1)]);
     page.values(&FAILED, [(vec![], u8::from(*failed))]);
     page.values(&FINDINGS, findings.iter().map(|(outcome, count)| (vec![*outcome], count)));
     let sent = nodes.iter().map(|node| node.sent).sum();
     page.values(&ISSUED, [(vec![], issued)]);
     page.values(&WAITING, [(vec![], issued.saturating_sub(sent))]);
+    let answered = nodes.iter().map(|node| node.answered).sum();
+    let lost = if *failed { issued.saturating_sub(answered) } else { 0 };
+    page.values(&LOST, [(vec![], lost)]);
     let mut of_nodes = |metric: &Metric, value: fn(&NodeReport) -> u64| {
         page.values(metric, nodes.iter().map(|node| (vec![&node.name[..]], value(node))));
     };
@@ -114,7 +129,15 @@ fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
     of_nodes(&NODE_LOST, |node| u64::from(node.lost.is_some()));
     of_nodes(&SENT_BYTES, |node| node.bytes_sent);
     of_nodes(&RECEIVED_BYTES, |node| node.bytes_received);
-    page.histograms(&LATENCY, nodes.iter().map(|n| (vec![&n.name[..]], seconds(&n.latency))));
+    let LatencyBounds { latency, first_token, further_token } = *bounds;
+    for (measure, bound) in
+        [("sample", latency), ("first_token", first_token), ("further_token", further_token)]
+    {
+        let Some(LatencyBound { ns, share }) = bound else { continue };
+        page.values(&BOUND, [(vec![measure, &share.to_string()[..]], ns as f64 / 1e9)]);
+    }
+    let times = nodes.iter().map(|node| (vec![&node.name[..]], seconds(&node.latency, latency)));
+    page.histograms(&LATENCY, times);
     page.histograms(
         &STAGE,
         nodes.iter().flat_map(|node| {
@@ -125,27 +148,56 @@ fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
                 ("sut_queue", &stages.sut_queue),
                 ("compute", &stages.compute),
             ]
-            .map(|(stage, times)| (vec![&node.name[..], stage], seconds(times)))
+            .map(|(stage, times)| (vec![&node.name[..], stage], seconds(times, None)))
         }),
     );
-    let tokens: Vec<_> =
-        nodes.iter().filter_map(|node| Some((&node.name[..], node.tokens.as_deref()?))).collect();
-    if !tokens.is_empty() {
-        page.values(&TOKENS, tokens.iter().map(|(node, tokens)| (vec![*node], tokens.tokens)));
-        page.histograms(&FIRST_TOKEN, tokens.iter().map(|(n, t)| (vec![*n], seconds(&t.first))));
-        page.histograms(
-            &FURTHER_TOKEN,
-            tokens.iter().map(|(n, t)| (vec![*n], seconds(&t.further))),
-        );
-    }
-    page.text()
+    let tokens =
+        || nodes.iter().filter_map(|node| Some((vec![&node.name[..]], node.tokens.as_deref()?)));
+    page.values(&TOKENS, tokens().map(|(node, tokens)| (node, tokens.tokens)));
+    let first = tokens().map(|(node, tokens)| (node, seconds(&tokens.first, first_token)));
+    page.histograms(&FIRST_TOKEN, first);
+    let further = tokens().map(|(node, tokens)| (node, seconds(&tokens.further, further_token)));
+    page.histograms(&FURTHER_TOKEN, further);
+    page.text() + &process_page()
 }
 
-/// Converts a histogram of nanoseconds to buckets of seconds.
-fn seconds(times: &Histogram<u64>) -> Buckets {
-    let mut buckets = Buckets::new(&SECONDS_BOUNDS);
+/// Converts a histogram of nanoseconds to buckets of seconds. A bucket ends at LoadGen's bound, so
+/// that Prometheus can see on which side of it a percentile is.
+fn seconds(times: &Histogram<u64>, bound: Option<LatencyBound>) -> Buckets {
+    let bound = bound.map(|bound| bound.ns as f64 / 1e9);
+    let mut buckets = Buckets::new(SECONDS_BOUNDS.into_iter().chain(bound));
     for time in times.iter_recorded() {
         buckets.add(time.value_iterated_to() as f64 / 1e9, time.count_since_last_iteration());
     }
     buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_samples_and_the_bound_are_seen_by_prometheus() {
+        let bound = LatencyBound { ns: 15_000_000, share: 0.97 };
+        let run = RunFacts {
+            labels: ["digits", "server", "performance", "exploratory"].map(String::from),
+            findings: [("pass", 0), ("cannot-tell", 0), ("fail", 0)],
+            bounds: LatencyBounds { latency: Some(bound), ..LatencyBounds::default() },
+        };
+        let mut node = NodeReport { answered: 7, ..NodeReport::new("a", "127.0.0.1:1") };
+        node.latency.record_n(12_000_000, 6).unwrap();
+        node.latency.record(18_000_000).unwrap();
+        let page = |failed| page(&run, &Reading { issued: 10, nodes: vec![node.clone()], failed });
+        assert!(page(false).contains("\nnetdiv_loadgen_samples_lost 0\n"));
+        let failed = page(true);
+        for line in [
+            "netdiv_loadgen_samples_lost 3",
+            "netdiv_loadgen_latency_bound_seconds{measure=\"sample\",percentile=\"0.97\"} 0.015",
+            "netdiv_loadgen_sample_duration_seconds_bucket{node=\"a\",le=\"0.01\"} 0",
+            "netdiv_loadgen_sample_duration_seconds_bucket{node=\"a\",le=\"0.015\"} 6",
+            "netdiv_loadgen_sample_duration_seconds_bucket{node=\"a\",le=\"0.03\"} 7",
+        ] {
+            assert!(failed.lines().any(|one| one == line), "`{line}` in\n{failed}");
+        }
+    }
 }

@@ -2,8 +2,12 @@
 
 mod endpoint;
 mod page;
+mod process;
 mod registry;
 
 pub use endpoint::{PATH, serve, serve_on_thread};
 pub use page::{Buckets, Page};
-pub use registry::{Kind, Metric, SAMPLES_BOUNDS, SECONDS_BOUNDS, Unit, loadgen_node, sut_node};
+pub use process::{process_page, version_labels};
+pub use registry::{
+    Kind, Metric, SAMPLES_BOUNDS, SECONDS_BOUNDS, Unit, both_programs, loadgen_node, sut_node,
+};

@@ -4,14 +4,18 @@ use std::fmt::{Display, Write as _};
 
 use crate::metrics::registry::Metric;
 
-/// Text of a page under construction. Each metric is added once, with all its values.
+/// Text of a page under construction. The values of a metric are added one after the other.
 #[derive(Debug, Default)]
-pub struct Page(String);
+pub struct Page {
+    text: String,
+    /// Name of the last metric with a value.
+    metric: &'static str,
+}
 
 /// Histogram in the form that Prometheus reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets {
-    bounds: &'static [f64],
+    bounds: Vec<f64>,
     /// Number of values in each bucket: values above the bound of the previous bucket, up to the
     /// bound of this bucket. The last bucket has no upper bound.
     counts: Vec<u64>,
@@ -19,9 +23,12 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// Creates an empty histogram with ascending bounds.
-    pub fn new(bounds: &'static [f64]) -> Self {
-        Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
+    /// Creates an empty histogram with these bounds, which may be in any order and repeated.
+    pub fn new(bounds: impl IntoIterator<Item = f64>) -> Self {
+        let mut bounds: Vec<_> = bounds.into_iter().collect();
+        bounds.sort_by(f64::total_cmp);
+        bounds.dedup();
+        Self { counts: vec![0; bounds.len() + 1], bounds, sum: 0.0 }
     }
 
     /// Adds a value that occurs `count` times.
@@ -40,7 +47,6 @@ impl Page {
         metric: &Metric,
         values: impl IntoIterator<Item = (Vec<&'a str>, V)>,
     ) {
-        self.head(metric);
         for (labels, value) in values {
             self.line(metric, "", &labels, None, value);
         }
@@ -53,7 +59,6 @@ impl Page {
         metric: &Metric,
         values: impl IntoIterator<Item = (Vec<&'a str>, Buckets)>,
     ) {
-        self.head(metric);
         for (labels, Buckets { bounds, counts, sum }) in values {
             let bounds = bounds.iter().map(ToString::to_string).chain(["+Inf".into()]);
             let mut total = 0;
@@ -68,11 +73,7 @@ impl Page {
 
     /// Returns the text of the page.
     pub fn text(self) -> String {
-        self.0
-    }
-
-    fn head(&mut self, Metric { name, kind, help, .. }: &Metric) {
-        self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        self.text
     }
 
     fn line(
@@ -83,20 +84,25 @@ impl Page {
         bound: Option<&str>,
         value: impl Display,
     ) {
-        debug_assert_eq!(metric.labels.len(), labels.len(), "{}", metric.name);
-        let named = metric.labels.iter().zip(labels).map(|(name, value)| (*name, *value));
+        let Metric { name: metric, kind, labels: names, help, .. } = *metric;
+        debug_assert_eq!(names.len(), labels.len(), "{metric}");
+        if self.metric != metric {
+            self.metric = metric;
+            self.write(format_args!("# HELP {metric} {help}\n# TYPE {metric} {kind}\n"));
+        }
+        let named = names.iter().zip(labels).map(|(name, value)| (*name, *value));
         let named: Vec<_> = named
             .chain(bound.map(|bound| ("le", bound)))
             .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
             .collect();
         let braces =
             if named.is_empty() { String::new() } else { format!("{{{}}}", named.join(",")) };
-        self.write(format_args!("{}{part}{braces} {value}\n", metric.name));
+        self.write(format_args!("{metric}{part}{braces} {value}\n"));
     }
 
     fn write(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
-        let _ = self.0.write_fmt(text);
+        let _ = self.text.write_fmt(text);
     }
 }
 
@@ -118,10 +124,11 @@ mod tests {
             &metric("a_total", Kind::Counter, &["x"]),
             [(vec!["q\"\\\n"], 7), (vec!["y"], 8)],
         );
-        let mut buckets = Buckets::new(&[0.5, 1.0]);
+        let mut buckets = Buckets::new([1.0, 0.5, 1.0]);
         for (value, count) in [(0.25, 2), (0.5, 1), (3.0, 1)] {
             buckets.add(value, count);
         }
+        page.values(&metric("absent", Kind::Gauge, &[]), None::<(Vec<&str>, f64)>);
         page.histograms(&metric("b", Kind::Histogram, &[]), [(vec![], buckets)]);
         let want = "# HELP a_total Some\n# TYPE a_total counter\n\
             a_total{x=\"q\\\"\\\\\\n\"} 7\na_total{x=\"y\"} 8\n\

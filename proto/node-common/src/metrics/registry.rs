@@ -80,11 +80,35 @@ macro_rules! metrics {
     };
 }
 
+/// Conventional metrics of a process, which both programs have.
+pub mod both_programs {
+    use super::{Kind, Metric, Unit};
+
+    metrics! {
+        START_TIME = "process_start_time_seconds" Gauge Seconds []
+            "Start of the process, in seconds since 1970-01-01 UTC";
+        CPU_TIME = "process_cpu_seconds_total" Counter Seconds []
+            "Processor time of all threads, in user and in kernel code";
+        RESIDENT_BYTES = "process_resident_memory_bytes" Gauge Bytes []
+            "Memory of the process in RAM";
+        VIRTUAL_BYTES = "process_virtual_memory_bytes" Gauge Bytes []
+            "Address space of the process";
+        OPEN_FDS = "process_open_fds" Gauge Count []
+            "Open file descriptors, which include connections";
+        MAX_FDS = "process_max_fds" Gauge Count []
+            "Maximum number of open file descriptors";
+        THREADS = "process_threads" Gauge Count []
+            "Threads of the process";
+    }
+}
+
 /// Metrics of a SUT node.
 pub mod sut_node {
     use super::{Kind, Metric, Unit};
 
     metrics! {
+        BUILD = "netdiv_build_info" Gauge Flag ["version", "revision"]
+            "Always 1; the labels identify the program and the git revision of its sources, if it is known";
         SAMPLES_RECEIVED = "netdiv_samples_received_total" Counter Count []
             "Samples read from streams";
         SAMPLES_REFUSED = "netdiv_samples_refused_total" Counter Count []
@@ -125,6 +149,8 @@ pub mod loadgen_node {
     use super::{Kind, Metric, Unit};
 
     metrics! {
+        BUILD = "netdiv_loadgen_build_info" Gauge Flag ["version", "revision", "loadgen"]
+            "Always 1; the labels identify the program, the git revision of its sources, if it is known, and its LoadGen";
         RUN = "netdiv_loadgen_run_info" Gauge Flag ["benchmark", "scenario", "mode", "division"]
             "Always 1; the labels identify the run";
         FAILED = "netdiv_loadgen_run_failed" Gauge Flag []
@@ -141,6 +167,8 @@ pub mod loadgen_node {
             "Samples answered by a node";
         IN_FLIGHT = "netdiv_loadgen_samples_in_flight" Gauge Count ["node"]
             "Samples sent to a node and not answered";
+        LOST = "netdiv_loadgen_samples_lost" Gauge Count []
+            "Samples without a response when the run failed; 0 until then";
         REDISPATCHED = "netdiv_loadgen_samples_redispatched_total" Counter Count ["node"]
             "Samples of a lost node that were sent to other nodes";
         UNMATCHED = "netdiv_loadgen_replies_unmatched_total" Counter Count ["node"]
@@ -151,6 +179,8 @@ pub mod loadgen_node {
             "Payload bytes sent to a node, as encoded";
         RECEIVED_BYTES = "netdiv_loadgen_received_bytes_total" Counter Bytes ["node"]
             "Payload bytes received from a node, as encoded";
+        BOUND = "netdiv_loadgen_latency_bound_seconds" Gauge Seconds ["measure", "percentile"]
+            "LoadGen's bound for a percentile of a time: sample, first_token, further_token; only if LoadGen checks one";
         LATENCY = "netdiv_loadgen_sample_duration_seconds" Histogram Seconds ["node"]
             "Time from IssueQuery until a sample was answered";
         STAGE = "netdiv_loadgen_stage_duration_seconds" Histogram Seconds ["node", "stage"]
