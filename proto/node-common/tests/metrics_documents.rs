@@ -97,6 +97,10 @@ fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
     let dashboard: Value =
         serde_json::from_str(&read("deploy/grafana/netdiv.json").expect("a dashboard"))
             .expect("JSON");
+    let first = |panel: &&Value| panel["gridPos"]["y"] == 1;
+    let tiles = dashboard["panels"].as_array().expect("panels").iter().filter(first);
+    let tiles: Vec<_> = tiles.map(|panel| &panel["title"]).collect();
+    assert_eq!(tiles, ["Rate", "p99 against its bound", "Lost samples", "Nodes"]);
     let of_dashboard = named(&expressions(&dashboard).join("\n"));
     let alerts = read("deploy/prometheus/alerts.yml").expect("alerts");
     let exprs = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr:"));
