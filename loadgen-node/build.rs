@@ -36,7 +36,7 @@ const PARTS: [&str; 29] = [
     "deploy/sorting/sorting.onnx",
     "deploy/sorting/sorting.toml",
     // The package of engines in Python is embedded in sut-node.
-    "python",
+    "python/netdiv-engine",
     // Members of the workspace, without which Cargo builds nothing.
     "tests",
     "tools",

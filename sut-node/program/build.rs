@@ -5,7 +5,8 @@
 mod revision;
 
 /// Files and folders of the program's sources, relative to the top folder.
-const PARTS: [&str; 6] = ["Cargo.toml", "Cargo.lock", "proto", "sut-node", "python", "deploy"];
+const PARTS: [&str; 6] =
+    ["Cargo.toml", "Cargo.lock", "proto", "sut-node", "python/netdiv-engine", "deploy"];
 
 fn main() {
     revision::state(concat!(env!("CARGO_MANIFEST_DIR"), "/../..").as_ref(), &PARTS);
