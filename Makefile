@@ -38,6 +38,7 @@ test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made $(TARGET)/data/made 
 	$(DATA_TEST)
 	$(KIT_TEST)
 	$(ENGINE_TEST)
+	$(RESULTS_TEST)
 	$(CARGO) build --release --workspace --lib --bins --tests --locked
 	$(CARGO) test --release --workspace --locked
 	NETDIV_TEST_TRANSPORT=quic $(CARGO) test --release --workspace --locked --test all -- $(OVER_QUIC)
@@ -54,10 +55,10 @@ $(TARGET)/engine/made: tests/python/requirements.txt
 	$(TARGET)/engine/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# The package netdiv-engine as a wheel, in $(TARGET)/wheel.
+# The packages netdiv-engine and netdiv-results as wheels, in $(TARGET)/wheel.
 .PHONY: wheel
 wheel: $(TARGET)/engine/made
-	$(TARGET)/engine/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(TARGET)/wheel python/netdiv-engine
+	$(TARGET)/engine/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(TARGET)/wheel python/netdiv-engine python/netdiv-results
 
 # Packages that prepare data sets.
 $(TARGET)/data/made: deploy/data/requirements.txt
@@ -73,6 +74,10 @@ KIT_TEST := $(TARGET)/data/bin/python -m unittest discover --quiet --start-direc
 # The package netdiv-engine.
 ENGINE_TEST := PYTHONPATH=python/netdiv-engine/src $(TARGET)/engine/bin/python -m unittest discover --quiet \
 	--start-directory python/netdiv-engine/tests --pattern '*_test.py'
+
+# The package netdiv-results and its notebook in examples/, which makes no plots here: matplotlib is not among the packages.
+RESULTS_TEST := PYTHONPATH=python/netdiv-results/src $(TARGET)/data/bin/python -m unittest discover --quiet \
+	--start-directory python/netdiv-results/tests --pattern '*_test.py'
 
 # Says again what that is, with the reference's own code: MLCOMMONS is a checkout of mlcommons/inference, tag v5.0.1.
 .PHONY: data-reference
