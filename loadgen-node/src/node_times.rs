@@ -12,6 +12,7 @@ pub(crate) fn between(earlier: &DescribeResponse, later: &DescribeResponse) -> P
         waited: Duration::from_nanos(description.processor_wait_ns),
         throttled: Duration::from_nanos(description.throttled_ns),
         stolen: Duration::from_nanos(description.stolen_ns),
+        late: Duration::ZERO,
     });
     later.since(&earlier)
 }

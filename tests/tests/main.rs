@@ -46,6 +46,7 @@ mod security;
 mod service_manager;
 mod sorting;
 mod speech;
+mod sweep;
 mod tokens;
 mod torch;
 mod torch_tokens;

@@ -45,6 +45,7 @@ mod tests {
             stolen_seconds: 0.0,
             waited_seconds: 0.0,
             ran_seconds: 0.5,
+            late_seconds: None,
         }
     }
 

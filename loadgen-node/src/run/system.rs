@@ -115,7 +115,7 @@ pub(super) fn measure(
     let latest = Latest::default();
     let run =
         || recorder::while_running(&config.output, system.reader(), &latest, || system.start(test));
-    let outcome = watchdog::guard(failure, test.library.owes_calls(), give_up, || {
+    let (outcome, late) = watchdog::guard(failure, test.library.owes_calls(), give_up, || {
         progress::while_running(test, || system.progress(), &latest, run)
     });
     // LoadGen's test has succeeded. Interference since the last check, or missing digests, may
@@ -130,7 +130,8 @@ pub(super) fn measure(
     };
     let mut counted = counted(digests);
     if outcome.is_ok() {
-        counted.add_own_shortage(&ProcessorTimes::now().since(&own_times));
+        let spent = ProcessorTimes::now().since(&own_times);
+        counted.add_own_shortage(&ProcessorTimes { late, ..spent });
         system.add_node_counts(&mut counted);
     }
     conclude::finish(test, counted, outcome)

@@ -48,7 +48,7 @@ impl Handler for Service {
             return Err(refusal);
         }
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let ProcessorTimes { ran, waited, throttled, stolen } = ProcessorTimes::now();
+        let ProcessorTimes { ran, waited, throttled, stolen, .. } = ProcessorTimes::now();
         let server = |count: &ServerCount| ServerRequests {
             address: count.address.clone(),
             requests: count.now(),

@@ -13,6 +13,10 @@ const NOTICEABLE: f64 = 0.01;
 /// Below it, threads wait for each other on machines that are not busy.
 const LONG_WAIT: f64 = 0.1;
 
+/// Minimum share of a measurement by which a sleeping thread has to wake up late, to show that the
+/// program was stopped.
+const OFTEN_LATE: f64 = 0.1;
+
 /// Beginning of the name of the LoadGen node's program.
 const LOADGEN_NODE: &str = "LoadGen node on ";
 
@@ -32,6 +36,9 @@ pub struct Shortage {
     pub waited_seconds: f64,
     /// Time for which its threads ran.
     pub ran_seconds: f64,
+    /// Time by which a sleeping thread of it woke up late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_seconds: Option<f64>,
 }
 
 impl Shortage {
@@ -45,6 +52,7 @@ impl Shortage {
             stolen_seconds: spent.stolen.as_secs_f64(),
             waited_seconds: spent.waited.as_secs_f64(),
             ran_seconds: spent.ran.as_secs_f64(),
+            late_seconds: Some(spent.late.as_secs_f64()).filter(|late| *late > 0.0),
         };
         (!shortage.causes().is_empty()).then_some(shortage)
     }
@@ -75,6 +83,9 @@ impl Shortage {
         let waited = Some(self.waited_seconds).filter(noticeable);
         // A quota also makes threads wait.
         let waited = waited.filter(|wait| throttled.is_none() && *wait > LONG_WAIT * could_run);
+        let known = throttled.is_some() || stolen.is_some() || waited.is_some();
+        let late =
+            self.late_seconds.filter(|late| !known && *late > OFTEN_LATE * self.test_seconds);
         let texts = [
             throttled.map(|seconds| format!("its processor quota stopped it for {seconds:.1} s")),
             stolen.map(|seconds| {
@@ -83,6 +94,9 @@ impl Shortage {
             waited.map(|wait| {
                 let share = 100.0 * wait / could_run;
                 format!("its threads waited for a processor for {share:.0} % of their time")
+            }),
+            late.map(|late| {
+                format!("it was stopped again and again: a sleeping thread woke up {late:.1} s late in all")
             }),
         ];
         texts.into_iter().flatten().collect()
@@ -108,16 +122,19 @@ mod tests {
     #[test]
     fn only_a_noticeable_lack_is_a_shortage() {
         let second = Duration::from_secs;
-        let of = |ran, waited, throttled, stolen| {
+        let of_late = |ran, waited, throttled, stolen, late| {
             let spent = ProcessorTimes {
                 ran: second(ran),
                 waited: second(waited),
                 throttled: second(throttled),
                 stolen: second(stolen),
+                late: second(late),
             };
             Shortage::of("node a".into(), &spent, second(100)).map(|short| short.to_string())
         };
+        let of = |ran, waited, throttled, stolen| of_late(ran, waited, throttled, stolen, 0);
         assert_eq!(of(100, 10, 1, 1), None);
+        assert_eq!(of_late(100, 0, 0, 0, 10), None);
         // A program that hardly runs may wait for most of its time.
         assert_eq!(of(0, 1, 0, 0), None);
         for (short, words) in [
@@ -125,6 +142,14 @@ mod tests {
             (of(50, 0, 0, 2), "node a: the hypervisor gave 2.0 s of each"),
             (of(75, 25, 0, 0), "node a: its threads waited for a processor for 25 % of their"),
             (of(10, 90, 2, 3), "stopped it for 2.0 s; the hypervisor"),
+            (
+                of_late(9, 0, 0, 0, 70),
+                "node a: it was stopped again and again: a sleeping thread woke up 70.0 s late in all (t",
+            ),
+            (
+                of_late(4, 50, 46, 0, 70),
+                "node a: its processor quota stopped it for 46.0 s (test: 100.0 s)",
+            ),
         ] {
             assert!(short.as_ref().is_some_and(|text| text.contains(words)), "{short:?}");
         }

@@ -29,18 +29,24 @@ const WRITING_TIME: Duration = Duration::from_secs(60);
 
 /// Runs `work`. If it takes too long after a failure while LoadGen still owes calls, calls
 /// `give_up` once, which does not return. A failure after LoadGen has all responses changes
-/// nothing.
+/// nothing. Also returns the time by which the watchdog woke up late: a program that is stopped
+/// again and again does not see it in any other way.
 pub(crate) fn guard(
     failure: impl Fn() -> Option<String> + Send,
     owes_calls: &AtomicBool,
     give_up: impl FnOnce(String) -> std::convert::Infallible + Send,
     work: impl FnOnce() -> Result<(), StartTestError>,
-) -> Result<(), StartTestError> {
+) -> (Result<(), StartTestError>, Duration) {
     let (done, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let watch = move || {
-            let mut failed_at = None;
-            while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            let (mut failed_at, mut late) = (None, Duration::ZERO);
+            loop {
+                let slept = Instant::now();
+                if ended.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
+                    return late;
+                }
+                late += slept.elapsed().saturating_sub(PERIOD);
                 let Some(reason) = failure() else { continue };
                 let waited = failed_at.get_or_insert_with(Instant::now).elapsed();
                 if waited > GRACE && owes_calls.load(Ordering::SeqCst) {
@@ -48,13 +54,17 @@ pub(crate) fn guard(
                 }
             }
         };
-        thread::Builder::new()
-            .name("watchdog".into())
-            .spawn_scoped(scope, watch)
-            .map_err(|error| StartTestError(format!("cannot start a thread: {error}")))?;
+        let watchdog =
+            match thread::Builder::new().name("watchdog".into()).spawn_scoped(scope, watch) {
+                Ok(watchdog) => watchdog,
+                Err(error) => {
+                    let error = StartTestError(format!("cannot start a thread: {error}"));
+                    return (Err(error), Duration::ZERO);
+                }
+            };
         let result = work();
         drop(done);
-        result
+        (result, watchdog.join().unwrap_or_default())
     })
 }
 

@@ -8,7 +8,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use netdiv_node_common::process::{keep_log, last_of_log, release_log};

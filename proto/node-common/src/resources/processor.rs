@@ -30,6 +30,8 @@ pub struct ProcessorTimes {
     /// Time for which a hypervisor has given the machine's processors to others, from the machine's
     /// start: the mean of all processors.
     pub stolen: Duration,
+    /// Time by which a sleeping thread woke up late. Only a program that keeps watch knows it.
+    pub late: Duration,
 }
 
 impl ProcessorTimes {
@@ -46,6 +48,7 @@ impl ProcessorTimes {
             waited: self.waited.saturating_sub(earlier.waited),
             throttled: self.throttled.saturating_sub(earlier.throttled),
             stolen: self.stolen.saturating_sub(earlier.stolen),
+            late: self.late.saturating_sub(earlier.late),
         }
     }
 
@@ -68,6 +71,7 @@ impl ProcessorTimes {
             waited: Duration::from_nanos(waited.fold(0, u64::saturating_add)),
             throttled: throttled.fold(Duration::ZERO, Duration::saturating_add),
             stolen: stolen(&kernel::read(root.join("proc/stat"))),
+            late: Duration::ZERO,
         }
     }
 }
@@ -175,6 +179,7 @@ mod tests {
             waited: Duration::from_nanos(7000),
             throttled: Duration::from_millis(3),
             stolen: Duration::from_secs(2),
+            ..ProcessorTimes::default()
         };
         assert_eq!(lacked(), want);
         assert_eq!(want.since(&want), ProcessorTimes::default());
