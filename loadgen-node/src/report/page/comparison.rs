@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::{
-    elements::{document, picture, table},
-    plot,
+    curves,
+    elements::{document, multiples, picture, table},
+    plot::LINES,
 };
 use crate::{
     comparison::{ChangeJudgement, Comparison, Figure, Side},
@@ -53,9 +54,11 @@ pub(crate) fn comparison(of: &Comparison) -> String {
                 &html! { @for figure in &of.figures { (rows(figure)) } },
             ))
             h2 { "Distributions" }
-            (distribution(&of.sides, Measure::Latency, "Latency of whole responses, all runs of a side together"))
-            (distribution(&of.sides, Measure::FirstToken, "Time to the first token (TTFT)"))
-            (distribution(&of.sides, Measure::FurtherToken, "Time for each further token (TPOT)"))
+            (multiples(&html! {
+                (distribution(&of.sides, Measure::Latency, "Latency of whole responses, all runs of a side together"))
+                (distribution(&of.sides, Measure::FirstToken, "Time to the first token (TTFT)"))
+                (distribution(&of.sides, Measure::FurtherToken, "Time for each further token (TPOT)"))
+            }))
         },
     )
 }
@@ -82,13 +85,12 @@ fn distribution(sides: &[Side], measure: Measure, title: &str) -> Markup {
         .filter_map(|(number, side)| {
             Some((format!("{} {}", side_label(number), side.name), all(side)?))
         })
-        .take(plot::LINES)
+        .take(LINES)
         .collect();
     let lines: Vec<_> = times.iter().map(|(name, times)| (name.clone(), times)).collect();
-    let names: Vec<_> = times.iter().map(|(name, _)| name.clone()).collect();
-    let told = match sides.len() {
-        all if all > plot::LINES => format!("The first {} of {all} sides are shown.", plot::LINES),
+    let shown = match sides.len() {
+        all if all > LINES => format!("The first {LINES} of {all} sides are shown."),
         _ => String::new(),
     };
-    picture(title, plot::percentiles(&lines, None), &names, &[&told])
+    picture(&curves::percentiles(title, &lines, None), &[&shown])
 }

@@ -3,12 +3,13 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
+use super::plot::Plot;
 use crate::report::columns::text;
 
 const STYLE: &str = include_str!("style.css");
 
 /// Returns a whole HTML file.
-pub(super) fn document(title: &str, content: &Markup) -> String {
+pub(in crate::report) fn document(title: &str, content: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -31,7 +32,7 @@ pub(super) fn document(title: &str, content: &Markup) -> String {
 }
 
 /// Returns a table of facts with their labels.
-pub(super) fn words<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
+pub(in crate::report) fn words<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
     html! {
         div.wide {
             table { tbody { @for (label, fact) in facts {
@@ -43,7 +44,12 @@ pub(super) fn words<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> M
 
 /// Returns a table with titles. On a narrow screen it scrolls by itself. Columns of `words` are
 /// aligned as text, columns of `figures` as numbers.
-pub(super) fn table(caption: &str, words: &[&str], figures: &[&str], rows: &Markup) -> Markup {
+pub(in crate::report) fn table(
+    caption: &str,
+    words: &[&str],
+    figures: &[&str],
+    rows: &Markup,
+) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label=(caption) { table {
             caption.note { (caption) }
@@ -56,31 +62,141 @@ pub(super) fn table(caption: &str, words: &[&str], figures: &[&str], rows: &Mark
     }
 }
 
-/// Returns a picture with its title, legend and notes. Empty without a picture.
-pub(super) fn picture(
+/// Returns a plot with its title, its legend if it has several lines, and notes. Empty if there is
+/// nothing to draw.
+pub(in crate::report) fn picture(plot: &Plot<'_>, notes: &[&str]) -> Markup {
+    let Some(svg) = plot.svg() else { return html! {} };
+    let legend = plot.legend();
+    framed(plot.title, if legend.len() > 1 { &legend } else { &[] }, &svg, notes)
+}
+
+/// Returns content of any form below its title and its legend of names and colours.
+pub(in crate::report) fn framed(
     title: &str,
-    svg: Option<String>,
-    names: &[String],
+    legend: &[(&str, String)],
+    content: &Markup,
     notes: &[&str],
 ) -> Markup {
-    let Some(svg) = svg else { return html! {} };
     html! {
         figure {
-            (PreEscaped(svg))
             figcaption {
                 strong { (title) }
-                @for (number, name) in names.iter().enumerate() {
-                    span.key style=(format!("background:var(--c{number})")) {} (name)
-                }
-                @for note in notes { @if !note.is_empty() { p { (note) } } }
+                @if !legend.is_empty() { div.legend {
+                    @for (name, colour) in legend {
+                        span { span.key style=(format!("background:{colour}")) {} (name) }
+                    }
+                } }
             }
+            (content)
+            @for note in notes { @if !note.is_empty() { p.note { (note) } } }
         }
     }
 }
 
+/// Returns a grid of pictures: two columns, or one on a narrow screen.
+pub(in crate::report) fn multiples(pictures: &Markup) -> Markup {
+    html! { div.multiples { (pictures) } }
+}
+
+/// A figure that decides about a run.
+#[derive(Debug, Default)]
+pub(in crate::report) struct Tile<'a> {
+    pub(in crate::report) label: &'a str,
+    pub(in crate::report) value: String,
+    pub(in crate::report) unit: &'a str,
+    pub(in crate::report) note: String,
+    pub(in crate::report) is_bad: bool,
+    /// Value and bound, drawn as a bar.
+    pub(in crate::report) gauge: Option<(f64, f64)>,
+    /// JSON pointer in `result.json`, if the value is as it is there.
+    pub(in crate::report) pointer: Option<&'a str>,
+}
+
+pub(in crate::report) fn tiles(tiles: &[Tile<'_>]) -> Markup {
+    html! {
+        div.tiles { @for tile in tiles {
+            div.tile.bad[tile.is_bad] {
+                span.label { (tile.label) }
+                span.value { strong data-pointer=[tile.pointer] { (tile.value) } @if !tile.unit.is_empty() { " " (tile.unit) } }
+                @if let Some((value, bound)) = tile.gauge { (gauge(value, bound)) }
+                @if !tile.note.is_empty() { span.note { (tile.note) } }
+            }
+        } }
+    }
+}
+
+/// Returns a bar as long as a value, with a mark at its bound. The longer one fills the width.
+fn gauge(value: f64, bound: f64) -> Markup {
+    let percent = |of: f64| format!("{:.1}%", 100.0 * of / value.max(bound).max(f64::MIN_POSITIVE));
+    html! {
+        div.gauge aria-hidden="true" {
+            span style=(format!("width:{}", percent(value))) {}
+            i style=(format!("left:{}", percent(bound))) {}
+        }
+    }
+}
+
+/// Returns a bar of parts, each with its colour and its share of the whole width.
+pub(in crate::report) fn bar(parts: impl IntoIterator<Item = (String, f64)>) -> Markup {
+    html! {
+        div.bar aria-hidden="true" { @for (colour, share) in parts {
+            span style=(format!("width:{:.2}%;background:{colour}", share * 100.0)) {}
+        } }
+    }
+}
+
+/// Lists items as in a sentence: "a, b and c".
+pub(in crate::report) fn list<S: AsRef<str>>(items: &[S]) -> String {
+    let mut text = String::new();
+    for (number, item) in items.iter().enumerate() {
+        text += match items.len() - number {
+            _ if number == 0 => "",
+            1 => " and ",
+            _ => ", ",
+        };
+        text += item.as_ref();
+    }
+    text
+}
+
+/// Formats a figure with three significant digits, or as a whole number.
+pub(in crate::report) fn figures(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        size => format!("{value:.*}", (2.0 - size.log10().floor()).clamp(0.0, 6.0) as usize),
+    }
+}
+
+/// Formats a time of RFC 3339 in UTC as people write it: "29 November 2026, 12:15 UTC". Returns
+/// another text as it is.
+pub(in crate::report) fn date(time: &str) -> String {
+    const MONTHS: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let parts = || {
+        let (day, clock) = time.strip_suffix('Z')?.split_once('T')?;
+        let mut day = day.splitn(3, '-');
+        let (year, month, day) = (day.next()?, day.next()?, day.next()?);
+        let month = MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?)?;
+        Some(format!("{} {month} {year}, {} UTC", day.parse::<u8>().ok()?, clock.get(..5)?))
+    };
+    parts().unwrap_or_else(|| time.into())
+}
+
 /// Returns a cell with a figure of `result.json`, and its JSON pointer there if the cell shows it as
 /// it is, or a time in milliseconds. A word in place of a figure is bad.
-pub(super) fn figure(result: &Value, pointer: &str) -> Markup {
+pub(in crate::report) fn figure(result: &Value, pointer: &str) -> Markup {
     let value = result.pointer(pointer).unwrap_or(&Value::Null);
     let is_exact =
         value.is_string() || value.is_u64() || value.is_number() && pointer.contains("_ns");
@@ -88,5 +204,23 @@ pub(super) fn figure(result: &Value, pointer: &str) -> Markup {
         td.bad[value.is_string()] data-pointer=[is_exact.then_some(pointer)] {
             (text(result, pointer, 3))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_lists_and_figures_are_as_people_write_them() {
+        assert_eq!(date("2026-11-09T12:15:03.5Z"), "9 November 2026, 12:15 UTC");
+        for text in ["yesterday", "2026-13-09T12:15:03Z", "2026-00-09T12:15:03Z", "TZ", "1-1-1T1Z"]
+        {
+            assert_eq!(date(text), text);
+        }
+        assert_eq!([list::<&str>(&[]), list(&["a"]), list(&["a", "b"])], ["", "a", "a and b"]);
+        assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+        let values = [0.0, 0.012, 3.14159, 99.97, 1234.5];
+        assert_eq!(values.map(figures), ["0", "0.0120", "3.14", "100.0", "1234"]);
     }
 }

@@ -3,10 +3,12 @@
 //!
 //! The attribute `data-pointer` of a figure from `result.json` is its JSON pointer there.
 
+pub(in crate::report) mod axis;
 mod comparison;
-mod elements;
+mod curves;
+pub(in crate::report) mod elements;
 mod nodes;
-mod plot;
+pub(in crate::report) mod plot;
 mod sweep;
 mod times;
 

@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::elements::{figure, table};
+use super::{
+    elements::{bar, figure, framed, table},
+    plot::colour,
+};
 use crate::{
     comparison::Spread,
     record::{Node, RunResult, StageTimes},
@@ -87,25 +90,19 @@ fn stages(nodes: &[Node]) -> Markup {
     if longest <= 0.0 {
         return html! {};
     }
-    html! {
-        figure {
-            table { tbody { @for node in nodes { tr {
-                th.word scope="row" { (node.name) }
-                td style="width:100%" { div.bar aria-hidden="true" {
-                    @for (number, mean) in means(&node.stages_ns).iter().enumerate() {
-                        span style=(share(number, mean / longest)) {}
-                    }
-                } }
-                td { (format!("{:.3} ms", whole(node) / 1e6)) }
-            } } } }
-            figcaption {
-                strong { "Mean time of a sample in each stage" }
-                @for (number, name) in STAGES.iter().enumerate() {
-                    span.key style=(format!("background:var(--c{number})")) {} (name)
-                }
+    let legend: Vec<_> =
+        STAGES.into_iter().enumerate().map(|(number, name)| (name, colour(number))).collect();
+    let shares = |node| means(node).into_iter().enumerate();
+    let content = html! {
+        table { tbody { @for node in nodes { tr {
+            th.word scope="row" { (node.name) }
+            td style="width:100%" {
+                (bar(shares(&node.stages_ns).map(|(number, mean)| (colour(number), mean / longest))))
             }
-        }
-    }
+            td { (format!("{:.3} ms", whole(node) / 1e6)) }
+        } } } }
+    };
+    framed("Mean time of a sample in each stage", &legend, &content, &[])
 }
 
 fn batches(nodes: &[Node]) -> Markup {
@@ -123,15 +120,11 @@ fn batches(nodes: &[Node]) -> Markup {
                     thead { tr { th { "size" } th.word { "" } th { "batches" } } }
                     tbody { @for (size, count) in sizes { tr {
                         td { (size) }
-                        td style="width:100%" { div.bar aria-hidden="true" { span style=(share(0, count as f64 / most as f64)) {} } }
+                        td style="width:100%" { (bar([(colour(0), count as f64 / most as f64)])) }
                         td { (count) }
                     } } }
                 }
             }
         }
     }
-}
-
-fn share(colour: usize, of_all: f64) -> String {
-    format!("width:{:.2}%;background:var(--c{colour})", of_all * 100.0)
 }

@@ -1,241 +1,256 @@
-//! Pictures of a run, drawn as SVG. The page sets their colours, for a light and for a dark theme.
+//! Plots as SVG: lines over two axes, a bound, and values on hover. They have no script, and their
+//! colours are those of the page.
 
-use std::error::Error;
+use std::fmt::Write as _;
 
-use hdrhistogram::Histogram;
-use plotters::{
-    chart::ChartBuilder,
-    coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter},
-    element::PathElement,
-    prelude::{IntoDrawingArea as _, IntoLogRange as _, SVGBackend},
-    series::LineSeries,
-    style::{Color as _, RGBColor},
-};
+use maud::{Markup, html};
 
-const PIXELS: (u32, u32) = (920, 340);
+use super::axis::{Axis, Fitted};
 
-/// Share of the shortest times that may lie together at the start of a logarithmic axis. It would
-/// otherwise begin at a single short time, and squeeze the others.
-const SHORTEST: f64 = 0.01;
+/// Size of a plot in its own units: about the width of a telephone, so that labels are legible there.
+const WIDTH: f64 = 400.0;
+const HEIGHT: f64 = 250.0;
 
-/// Minimum start of an axis of times, in nanoseconds. Threads and clocks do not resolve shorter
-/// times, such as the time between tokens that arrive together.
-const RESOLUTION_NS: u64 = 1000;
+/// Width of a digit of a label.
+const DIGIT: f64 = 7.4;
 
 /// Maximum number of lines in one picture: more cannot be distinguished.
-pub(super) const LINES: usize = 8;
+pub(in crate::report) const LINES: usize = 8;
 
-/// Returns the placeholder for the colour of the line with this number. The page's style defines
-/// the colours, as --c0 to --c7.
-const fn line(number: usize) -> RGBColor {
-    RGBColor(1, 1, (number % LINES) as u8)
+/// Returns the colour of the line, or of the part of a bar, with this number.
+pub(in crate::report) fn colour(number: usize) -> String {
+    format!("var(--c{})", number % LINES)
 }
 
-/// Placeholders for the colours of axes, of the grid and of a bound.
-const INK: RGBColor = RGBColor(1, 2, 0);
-const GRID: RGBColor = RGBColor(1, 2, 1);
-const BOUND: RGBColor = RGBColor(1, 2, 2);
-
-pub(super) struct PlotLine {
-    pub(super) name: String,
-    pub(super) points: Vec<(f64, f64)>,
+/// Lines over two axes.
+#[derive(Debug)]
+pub(in crate::report) struct Plot<'a> {
+    pub(in crate::report) title: &'a str,
+    pub(in crate::report) x: Axis<'a>,
+    pub(in crate::report) y: Axis<'a>,
+    /// Lines, in the order of the legend.
+    pub(in crate::report) lines: Vec<PlotLine>,
+    pub(in crate::report) bound: Option<Bound>,
+    pub(in crate::report) strips: Vec<Strip>,
 }
 
-/// Draws the share of samples that took no longer: latencies in milliseconds, on a logarithmic
-/// axis, over percentiles that are stretched towards their end. Returns `None` if there is nothing
-/// to draw.
-pub(super) fn percentiles(
-    of: &[(String, &Histogram<u64>)],
-    bound: Option<(f64, f64)>,
-) -> Option<String> {
-    let shortest = of.iter().map(|(_, times)| times.value_at_quantile(SHORTEST)).min();
-    let start = shortest.unwrap_or_default().max(RESOLUTION_NS);
-    let lines: Vec<_> = of.iter().map(|(name, times)| tail(name, times, start)).collect();
-    let most = |pick: fn(&(f64, f64)) -> f64| {
-        let points = lines.iter().flat_map(|line| &line.points).chain(bound.as_ref());
-        points
-            .map(pick)
-            .fold((f64::MAX, 0.0), |(least, most): (f64, f64), v| (least.min(v), most.max(v)))
-    };
-    let ((x0, x1), (_, y1)) = (most(|point| point.0), most(|point| point.1));
-    if x1 <= 0.0 {
-        return None;
-    }
-    let x = (x0 / 1.1..x1 * 1.1).log_scale().base(2.0);
-    let label = |nines: &f64| percent(*nines);
-    draw(&lines, x, 0.0..y1.ceil().max(1.0), "ms", &|ms| plain(*ms), &label, bound).ok()
+#[derive(Debug, Default)]
+pub(in crate::report) struct PlotLine {
+    pub(in crate::report) name: String,
+    /// True for the sum of the other lines, which has the colour of the text.
+    pub(in crate::report) is_total: bool,
+    pub(in crate::report) points: Vec<(f64, f64)>,
+    /// Marks of the points, in their order; empty for a line without marks.
+    pub(in crate::report) marks: Vec<Mark>,
 }
 
-/// Draws values over the seconds of a run.
-pub(super) fn over_time(lines: &[PlotLine], unit: &str) -> Option<String> {
-    let all = || lines.iter().flat_map(|line| &line.points);
-    let (from, to) = all().fold((f64::MAX, 0.0_f64), |(a, b), p| (a.min(p.0), b.max(p.0)));
-    let highest = all().fold(0.0_f64, |most, point| most.max(point.1));
-    // A line needs two points.
-    if from >= to {
-        return None;
-    }
-    // A line of zeros needs an axis, too.
-    let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
-    let title = format!("{unit}, over seconds");
-    let label = |value: &f64| plain(*value);
-    draw(lines, from..to, 0.0..top, &title, &label, &label, None).ok()
+/// Mark of a point: a circle with a text on hover, perhaps a link.
+#[derive(Debug, Default)]
+pub(in crate::report) struct Mark {
+    pub(in crate::report) text: String,
+    pub(in crate::report) is_hollow: bool,
+    pub(in crate::report) link: Option<String>,
 }
 
-/// Returns the line of a histogram. Each point has a latency in milliseconds, and the share of
-/// samples that took no longer, in nines: 0.99 is at 2. Times below `start`, in nanoseconds, are
-/// drawn there: a logarithmic axis has no 0.
-fn tail(name: &str, times: &Histogram<u64>, start: u64) -> PlotLine {
-    let all = times.len() as f64;
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    let mut until = 0.0;
-    for step in times.iter_recorded() {
-        until += step.count_since_last_iteration() as f64;
-        let above = (all - until) / all;
-        // Half of the slowest sample counts as above it: 0 has no logarithm.
-        let nines = -above.max(0.5 / all).log10();
-        let point = (step.value_iterated_to().max(start) as f64 / 1e6, nines);
-        // Points that are closer than half a pixel cannot be seen.
-        let seen = points
-            .last()
-            .is_none_or(|last| nines - last.1 > 0.01 || point.0 / last.0 > 1.01 || above <= 0.0);
-        if seen {
-            points.push(point);
-        }
-    }
-    PlotLine { name: name.into(), points }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::report) enum Along {
+    X,
+    Y,
 }
 
-fn percent(nines: f64) -> String {
-    let percent = 100.0 * (1.0 - 10f64.powf(-nines));
-    let digits = (nines - 2.0).max(0.0).ceil() as usize;
-    format!("{percent:.digits$} %")
+/// Bound of the values on one axis.
+#[derive(Debug)]
+pub(in crate::report) struct Bound {
+    pub(in crate::report) along: Along,
+    pub(in crate::report) at: f64,
+    /// Value on the other axis at which the line of the bound ends; the whole axis by default.
+    pub(in crate::report) until: Option<f64>,
+    /// Label with the value and its unit.
+    pub(in crate::report) label: String,
 }
 
-/// Formats a number with as many digits as it needs.
-fn plain(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".into(),
-        v if v >= 1e6 => format!("{}M", trimmed(value / 1e6)),
-        v if v >= 1e4 => format!("{}k", trimmed(value / 1e3)),
-        _ => trimmed(value),
-    }
+/// Strip of the plot, from one value to another, that shows a text on hover.
+#[derive(Debug)]
+pub(in crate::report) struct Strip {
+    pub(in crate::report) along: Along,
+    pub(in crate::report) from: f64,
+    pub(in crate::report) to: f64,
+    pub(in crate::report) text: String,
 }
 
-fn trimmed(value: f64) -> String {
-    let digits = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').into(),
-        false => text,
-    }
-}
-
-/// Returns an SVG element.
-fn draw<X>(
-    lines: &[PlotLine],
-    x: X,
-    y: std::ops::Range<f64>,
-    title: &str,
-    x_label: &dyn Fn(&f64) -> String,
-    y_label: &dyn Fn(&f64) -> String,
-    bound: Option<(f64, f64)>,
-) -> Result<String, Box<dyn Error>>
-where
-    X: AsRangedCoord<Value = f64>,
-    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-{
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, PIXELS).into_drawing_area();
-        let mut chart = ChartBuilder::on(&area)
-            .margin(8)
-            .margin_right(24)
-            .x_label_area_size(40)
-            .y_label_area_size(64)
-            .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .x_desc(title)
-            .x_label_formatter(x_label)
-            .y_label_formatter(y_label)
-            .y_labels(8)
-            .axis_style(INK)
-            .bold_line_style(GRID)
-            .light_line_style(GRID.mix(0.0))
-            .draw()?;
-        for (number, PlotLine { points, .. }) in lines.iter().enumerate() {
-            let style = line(number).stroke_width(2);
-            chart.draw_series(LineSeries::new(points.iter().copied(), style))?;
-        }
-        if let Some((at, nines)) = bound {
-            let corner = [(at, 0.0), (at, nines)];
-            chart.draw_series([PathElement::new(corner, BOUND.stroke_width(2))])?;
-        }
-        area.present()?;
-    }
-    Ok(themed(&svg))
-}
-
-/// Replaces the placeholders by the page's colours.
-fn themed(svg: &str) -> String {
-    let mut svg = svg.replace("<svg ", "<svg role=\"img\" aria-hidden=\"true\" ");
-    let hex = |RGBColor(r, g, b): RGBColor| format!("\"#{r:02X}{g:02X}{b:02X}\"");
-    for number in 0..LINES {
-        svg = svg.replace(&hex(line(number)), &format!("\"var(--c{number})\""));
-    }
-    for (colour, name) in [(INK, "ink"), (GRID, "line"), (BOUND, "bad")] {
-        svg = svg.replace(&hex(colour), &format!("\"var(--{name})\""));
-    }
-    svg
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_as_many_digits_as_they_need() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.0125, "0.0125"),
-            (1.5, "1.5"),
-            (250.0, "250"),
-            (12_500.0, "12.5k"),
-            (3e6, "3M"),
-        ] {
-            assert_eq!(plain(value), text);
-        }
-        for (nines, text) in
-            [(0.0, "0 %"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %")]
-        {
-            assert_eq!(percent(nines), text);
-        }
+impl Plot<'_> {
+    /// Returns names and colours of the lines.
+    pub(in crate::report) fn legend(&self) -> Vec<(&str, String)> {
+        let key = |(number, line): (usize, &PlotLine)| match line.is_total {
+            true => "var(--ink)".into(),
+            false => colour(number),
+        };
+        self.lines.iter().enumerate().map(|all| (&all.1.name[..], key(all))).collect()
     }
 
-    #[test]
-    fn a_picture_has_no_colour_of_its_own() {
-        let mut times = Histogram::new(3).unwrap();
-        (1..2000).for_each(|ms| times.record(ms * 10_000).unwrap());
-        let svg = percentiles(&[("a".into(), &times)], Some((15.0, 2.0))).unwrap();
-        assert!(svg.contains("var(--c0)") && svg.contains("var(--bad)"), "{svg}");
-        assert!(!svg.contains("#0101"), "{svg}");
-        assert!(svg.contains("99 %") && svg.len() < 60_000, "{}", svg.len());
-        assert_eq!(percentiles(&[("a".into(), &Histogram::new(3).unwrap())], None), None);
-        let mut none_at_all = Histogram::new(3).unwrap();
-        none_at_all.record(0).unwrap();
-        assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
-        none_at_all.record(u64::MAX >> 1).unwrap();
-        assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
-        times.record(0).unwrap();
-        let svg = percentiles(&[("a".into(), &times)], None).unwrap();
-        assert!(
-            !svg.lines().any(|label| label.starts_with("0.0")),
-            "one 0 stretches the axis: {svg}"
+    /// Returns the SVG element, or `None` if there is nothing to draw.
+    pub(in crate::report) fn svg(&self) -> Option<Markup> {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let bound = |along| self.bound.as_ref().filter(|b| b.along == along).map(|b| b.at);
+        let mut x = Fitted::new(self.x.scale, points().map(|point| point.0), bound(Along::X))?;
+        let mut y = Fitted::new(self.y.scale, points().map(|point| point.1), bound(Along::Y))?;
+        y.pixels = (HEIGHT - 40.0, 24.0);
+        let rows: Vec<_> =
+            y.ticks(6).into_iter().map(|at| (y.at(at), (self.y.label)(at))).collect();
+        let widest = rows.iter().map(|row| row.1.chars().count()).max().unwrap_or(0);
+        x.pixels = (12.0 + DIGIT * widest as f64, WIDTH - 16.0);
+        let columns = self.columns(&x);
+        let (left, right, top, bottom) = (x.pixels.0, x.pixels.1, y.pixels.1, y.pixels.0);
+        Some(html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" {
+                title { (self.title) }
+                desc { (self.description(&x, &y)) }
+                @for (at, label) in &rows {
+                    line.grid x1=(px(left)) x2=(px(right)) y1=(px(*at)) y2=(px(*at)) {}
+                    text x=(px(left - 5.0)) y=(px(at + 4.0)) text-anchor="end" { (label) }
+                }
+                @for (at, label) in &columns {
+                    line.grid x1=(px(*at)) x2=(px(*at)) y1=(px(top)) y2=(px(bottom)) {}
+                    text x=(px(*at)) y=(px(bottom + 15.0)) text-anchor="middle" { (label) }
+                }
+                line.axis x1=(px(left)) x2=(px(right)) y1=(px(bottom)) y2=(px(bottom)) {}
+                text.title x=(px(right)) y=(px(HEIGHT - 6.0)) text-anchor="end" { (self.x.title) }
+                text.title x="2" y="13" { (self.y.title) }
+                @for (line, (_, colour)) in self.lines.iter().zip(self.legend()) {
+                    polyline.line points=(polyline(line, &x, &y)) stroke=(colour) {}
+                }
+                @for strip in &self.strips { (strip.draw(&x, &y)) }
+                @for (line, (_, colour)) in self.lines.iter().zip(self.legend()) {
+                    @for (point, mark) in line.points.iter().zip(&line.marks) {
+                        (mark.draw(x.at(point.0), y.at(point.1), &colour))
+                    }
+                }
+                @if let Some(bound) = &self.bound { (bound.draw(&x, &y)) }
+            }
+        })
+    }
+
+    /// Returns the ticks of the horizontal axis, so few that their labels do not touch.
+    fn columns(&self, x: &Fitted) -> Vec<(f64, String)> {
+        let labelled = |most| -> Vec<(f64, String)> {
+            x.ticks(most).into_iter().map(|at| (x.at(at), (self.x.label)(at))).collect()
+        };
+        let fits = |ticks: &Vec<(f64, String)>| {
+            ticks.windows(2).all(|pair| {
+                let digits = pair[0].1.chars().count() + pair[1].1.chars().count();
+                pair[1].0 - pair[0].0 > DIGIT * (digits as f64 / 2.0 + 1.0)
+            })
+        };
+        (2..9).rev().map(labelled).find(fits).unwrap_or_default()
+    }
+
+    fn description(&self, x: &Fitted, y: &Fitted) -> String {
+        let names: Vec<_> = self.lines.iter().map(|line| line.name.as_str()).collect();
+        let range = |axis: &Axis<'_>, fitted: &Fitted| {
+            let [from, to] = [fitted.from, fitted.to].map(axis.label);
+            format!("{}, from {from} to {to}", axis.title)
+        };
+        let mut text = format!(
+            "Horizontal axis: {}. Vertical axis: {}. Lines: {}.",
+            range(&self.x, x),
+            range(&self.y, y),
+            super::elements::list(&names)
         );
-        let one = PlotLine { name: "a".into(), points: vec![(1.0, 1.0)] };
-        assert_eq!(over_time(&[one], "samples/s"), None);
-        let zeros = PlotLine { name: "a".into(), points: vec![(0.0, 0.0), (1.0, 0.0)] };
-        assert!(over_time(&[zeros], "samples").is_some());
+        if let Some(bound) = &self.bound {
+            let _ = write!(text, " The {} is marked.", bound.label);
+        }
+        text
+    }
+}
+
+/// Rounds a coordinate to a tenth.
+fn px(at: f64) -> f64 {
+    (at * 10.0).round() / 10.0
+}
+
+fn polyline(line: &PlotLine, x: &Fitted, y: &Fitted) -> String {
+    let mut points: Vec<_> =
+        line.points.iter().map(|point| (px(x.at(point.0)), px(y.at(point.1)))).collect();
+    points.dedup();
+    let points: Vec<_> = points.into_iter().map(|(x, y)| format!("{x},{y}")).collect();
+    points.join(" ")
+}
+
+impl Mark {
+    fn draw(&self, x: f64, y: f64, colour: &str) -> Markup {
+        let fill = if self.is_hollow { "var(--paper)" } else { colour };
+        let circle = html! {
+            circle.mark cx=(px(x)) cy=(px(y)) r="4" fill=(fill) stroke=(colour) { title { (self.text) } }
+        };
+        match &self.link {
+            Some(link) => html! { a href=(link) { (circle) } },
+            None => circle,
+        }
+    }
+}
+
+impl Strip {
+    fn draw(&self, x: &Fitted, y: &Fitted) -> Markup {
+        let axis = if self.along == Along::X { x } else { y };
+        let (a, b) = (axis.at(self.from), axis.at(self.to));
+        let (from, to, middle) = (a.min(b), a.max(b), f64::midpoint(a, b));
+        let (left, right, top, bottom) = (x.pixels.0, x.pixels.1, y.pixels.1, y.pixels.0);
+        let (area, line) = match self.along {
+            Along::X => ((from, top, to - from, bottom - top), (middle, middle, top, bottom)),
+            Along::Y => ((left, from, right - left, to - from), (left, right, middle, middle)),
+        };
+        html! {
+            g.strip {
+                title { (self.text) }
+                rect x=(px(area.0)) y=(px(area.1)) width=(px(area.2)) height=(px(area.3)) {}
+                line x1=(px(line.0)) x2=(px(line.1)) y1=(px(line.2)) y2=(px(line.3)) {}
+            }
+        }
+    }
+}
+
+impl Bound {
+    /// Draws the bound as a line, or, outside the axis, as an arrow at its end.
+    fn draw(&self, x: &Fitted, y: &Fitted) -> Markup {
+        let (left, right, top, bottom) = (x.pixels.0, x.pixels.1, y.pixels.1, y.pixels.0);
+        let (axis, other) = if self.along == Along::X { (x, y) } else { (y, x) };
+        let (start, mut end) = other.pixels;
+        if let Some(until) = self.until {
+            end = other.at(until);
+        }
+        let at = axis.at(self.at);
+        let far = !axis.contains(self.at);
+        let (line, arrow, label) = match self.along {
+            Along::X => {
+                let is_right = at > f64::midpoint(left, right);
+                let beside = if is_right { (at - 7.0, "end") } else { (at + 7.0, "start") };
+                let tip = if is_right { 7.0 } else { -7.0 };
+                let height = if far { f64::midpoint(top, bottom) } else { bottom - 10.0 };
+                (
+                    (at, at, start, end),
+                    [(at, height - 9.0), (at + tip, height - 4.0), (at, height + 1.0)],
+                    (beside.0, height, beside.1),
+                )
+            }
+            Along::Y => {
+                let is_high = at < top + 18.0;
+                let tip = if at < f64::midpoint(top, bottom) { -7.0 } else { 7.0 };
+                let height = if is_high { at + 14.0 } else { at - 6.0 };
+                (
+                    (start, end, at, at),
+                    [(left + 8.0, at), (left + 13.0, at + tip), (left + 18.0, at)],
+                    (left + if far { 24.0 } else { 8.0 }, height, "start"),
+                )
+            }
+        };
+        let corners = arrow.map(|(x, y)| format!("{},{}", px(x), px(y))).join(" ");
+        html! {
+            @if far {
+                polygon.bound points=(corners) {}
+            } @else {
+                line.bound x1=(px(line.0)) x2=(px(line.1)) y1=(px(line.2)) y2=(px(line.3)) {}
+            }
+            text.bound x=(px(label.0)) y=(px(label.1)) text-anchor=(label.2) { (self.label) }
+        }
     }
 }

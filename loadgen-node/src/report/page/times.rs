@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    elements::{figure, picture, table},
-    plot::{self, LINES, PlotLine},
+    curves::{self, ALL_NODES},
+    elements::{figure, multiples, picture, table},
+    plot::{LINES, PlotLine},
 };
 use crate::{
     record::RunResult,
@@ -36,9 +37,11 @@ pub(super) fn latency(run: &RecordedRun, json: &Value) -> Markup {
         @if run.histograms.of_all(Measure::Latency).is_none() {
             p.note { "The run wrote no histograms (histograms.hlog), so there is no picture of its latencies." }
         } @else {
-            (distribution(run, Measure::Latency, "Latency of whole responses"))
-            (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)"))
-            (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)"))
+            (multiples(&html! {
+                (distribution(run, Measure::Latency, "Latency of whole responses"))
+                (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)"))
+                (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)"))
+            }))
         }
     }
 }
@@ -61,32 +64,26 @@ fn loadgen(json: &Value) -> Markup {
 
 fn distribution(run: &RecordedRun, measure: Measure, title: &str) -> Markup {
     let Some(all) = run.histograms.of_all(measure) else { return html! {} };
-    let bound = bound(&run.result, measure);
     let mut lines: Vec<(String, &Histogram<u64>)> = Vec::new();
-    let nodes = slowest(run);
+    let nodes = slowest(run, LINES - 1);
     // A single node has the same times as all nodes.
     if nodes.len() > 1 {
         let times = |place: usize| run.histograms.of_node(place, measure);
         let named = |place: usize| Some((run.result.nodes[place].name.clone(), times(place)?));
-        lines.extend(nodes.iter().take(LINES - 1).filter_map(|place| named(*place)));
+        lines.extend(nodes.into_iter().filter_map(named));
     }
-    lines.push(("all nodes".into(), &all));
-    let svg = plot::percentiles(&lines, bound);
-    let names: Vec<_> = lines.iter().map(|(name, _)| name.clone()).collect();
-    let told = match bound {
-        Some((at, _)) => {
-            format!("LoadGen's bound of {at} ms is drawn up to the percentile that must meet it.")
-        }
-        None => String::new(),
-    };
-    picture(title, svg, &names, &[&shown_nodes_note(run, LINES - 1), &told])
+    lines.push((ALL_NODES.into(), &all));
+    let plot = curves::percentiles(title, &lines, bound(&run.result, measure));
+    picture(&plot, &[&shown_nodes_note(run, LINES - 1)])
 }
 
-/// Returns the indexes of the nodes in the result, the highest p99 first.
-fn slowest(run: &RecordedRun) -> Vec<usize> {
+/// Returns the indexes of the `most` nodes with the highest p99, in the order of the nodes.
+fn slowest(run: &RecordedRun, most: usize) -> Vec<usize> {
     let nodes = &run.result.nodes;
     let mut places: Vec<_> = (0..nodes.len()).collect();
     places.sort_by_key(|place| std::cmp::Reverse(nodes[*place].latency_ns.p99));
+    places.truncate(most);
+    places.sort_unstable();
     places
 }
 
@@ -98,7 +95,8 @@ fn shown_nodes_note(run: &RecordedRun, shown: usize) -> String {
     }
 }
 
-/// Returns LoadGen's bound for a measure: milliseconds, and the nines of its percentile.
+/// Returns LoadGen's bound for a measure: milliseconds, and the share of the samples
+/// that have to meet it.
 fn bound(result: &RunResult, measure: Measure) -> Option<(f64, f64)> {
     if result.scenario != Scenario::Server || result.mode == Mode::Accuracy {
         return None;
@@ -113,42 +111,50 @@ fn bound(result: &RunResult, measure: Measure) -> Option<(f64, f64)> {
         _ => (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?),
     };
     (ns > 0.0 && ns.is_finite() && (0.0..1.0).contains(&percentile))
-        .then(|| (ns / 1e6, -(1.0 - percentile).log10()))
+        .then_some((ns / 1e6, percentile))
 }
 
 pub(super) fn over_time(run: &RecordedRun) -> Markup {
     if run.series.is_empty() {
         return html! { p.note { "The run wrote no record of each second (series.csv)." } };
     }
-    let names: Vec<_> = {
-        let nodes = slowest(run);
-        nodes.iter().take(LINES).map(|place| run.result.nodes[*place].name.clone()).collect()
-    };
+    let nodes = slowest(run, LINES);
+    let names: Vec<_> = nodes.iter().map(|place| &run.result.nodes[*place].name[..]).collect();
     let points = POINTS / names.len().max(1);
-    let by_node = |value: fn(&[&SeriesRow]) -> Option<f64>| -> Vec<PlotLine> {
-        names.iter().map(|name| line(run, name, name, points, value)).collect()
-    };
-    let all = |name: &str, value: fn(&[&SeriesRow]) -> Option<f64>| {
-        line(run, "", name, POINTS / 3, value)
-    };
-    let state = [
-        all("sent, not answered", |rows| rows.last().map(|row| row.in_flight as f64)),
-        all("waiting in the QDL", |rows| rows.last()?.waiting.map(|waiting| waiting as f64)),
-    ];
-    let state_names: Vec<_> = state.iter().map(|line| line.name.clone()).collect();
-    let told = shown_nodes_note(run, LINES);
     let rows = run.series.iter().filter(|row| row.node.is_empty()).count();
     let grouped = match rows.div_ceil(points.max(1)) {
         0 | 1 => String::new(),
         n => format!("Each point covers {n} intervals."),
     };
-    let notes: [&str; 2] = [&told, &grouped];
+    let notes: [&str; 2] = [&shown_nodes_note(run, LINES), &grouped];
+    let by_node = |title, unit, value: fn(&[&SeriesRow]) -> Option<f64>, bound: Option<f64>| {
+        let lines = names.iter().map(|name| line(run, name, name, points, value)).collect();
+        picture(&curves::over_time(title, unit, lines, bound), &notes)
+    };
+    let all = |name: &str, value: fn(&[&SeriesRow]) -> Option<f64>| {
+        line(run, "", name, POINTS / 3, value)
+    };
+    let state = vec![
+        all("sent, not answered", |rows| rows.last().map(|row| row.in_flight as f64)),
+        all("waiting in the QDL", |rows| rows.last()?.waiting.map(|waiting| waiting as f64)),
+    ];
+    let state = curves::over_time(
+        "Samples in progress at the end of each interval",
+        "samples",
+        state,
+        None,
+    );
+    // Every p99 is compared with a bound for the 99th percentile.
+    let bound =
+        |measure| bound(&run.result, measure).filter(|(_, share)| *share == 0.99).map(|(ms, _)| ms);
     html! {
-        (picture("Samples answered per second", plot::over_time(&by_node(rate), "samples/s"), &names, &notes))
-        (picture("99th percentile of latency", plot::over_time(&by_node(p99), "ms"), &names, &notes))
-        (picture("First tokens: 99th percentile", plot::over_time(&by_node(first_p99), "ms"), &names, &notes))
-        (picture("Tokens per second", plot::over_time(&by_node(tokens), "tokens/s"), &names, &notes))
-        (picture("Samples in progress at the end of each interval", plot::over_time(&state, "samples"), &state_names, &[]))
+        (multiples(&html! {
+            (by_node("Samples answered per second", "samples/s", rate, None))
+            (by_node("99th percentile of latency", "ms", p99, bound(Measure::Latency)))
+            (by_node("99th percentile of the time to the first token", "ms", first_p99, bound(Measure::FirstToken)))
+            (by_node("Tokens per second", "tokens/s", tokens, None))
+            (picture(&state, &[]))
+        }))
         p.note { "All figures of each interval are in series.csv, in the run's folder." }
     }
 }
@@ -170,7 +176,7 @@ fn line(
         let middle = (first.start_seconds + last.end_seconds) / 2.0;
         value(rows).filter(|_| whole).map(|value| (middle, value))
     });
-    PlotLine { name: name.into(), points: points.collect() }
+    PlotLine { name: name.into(), points: points.collect(), ..PlotLine::default() }
 }
 
 fn per_second(rows: &[&SeriesRow], count: fn(&SeriesRow) -> Option<u64>) -> Option<f64> {
