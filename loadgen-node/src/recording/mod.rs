@@ -59,6 +59,7 @@ pub(crate) struct RecordedRun {
 }
 
 impl RecordedRun {
+    /// Reads a run. The error names the file.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
         if !folder.join(output::RESULT).exists() && folder.join(FABRIC).exists() {
             return Err(RunError::Usage(format!(
@@ -81,6 +82,40 @@ impl RecordedRun {
     pub(crate) fn name(&self) -> String {
         folder_name(&self.folder)
     }
+}
+
+/// Levels of folders in which [`runs_in`] searches.
+const DEPTH: usize = 3;
+
+/// Finds runs in a folder: the folders with a `result.json`, at most three levels down, in order.
+/// Fails if there is no run, or if a folder cannot be read.
+pub(crate) fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let mut found = Vec::new();
+    let mut level = vec![folder.to_owned()];
+    for _ in 0..DEPTH {
+        let mut next = Vec::new();
+        for folder in level {
+            let failed = |error| RunError::Usage(format!("{}: {error}", folder.display()));
+            for entry in folder.read_dir().map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                if entry.path().join(output::RESULT).exists() {
+                    found.push(entry.path());
+                } else if entry.file_type().map_err(failed)?.is_dir() {
+                    next.push(entry.path());
+                }
+            }
+        }
+        level = next;
+    }
+    if found.is_empty() {
+        return Err(RunError::Usage(format!(
+            "{} holds no finished run: neither the folder nor its subfolders, {DEPTH} levels down, have a result.json; \
+             pass the folder of a run (--output of `run`), or a folder of such folders",
+            folder.display()
+        )));
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Returns the name of a folder, for display.

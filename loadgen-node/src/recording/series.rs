@@ -72,6 +72,13 @@ impl Writer {
     }
 }
 
+/// Returns rows as the text of a file. `None` without rows.
+pub(crate) fn csv(rows: &[SeriesRow]) -> Option<String> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    rows.iter().try_for_each(|row| table.serialize(row)).ok()?;
+    String::from_utf8(table.into_inner().ok()?).ok().filter(|text| !text.is_empty())
+}
+
 /// Reads the rows in a run's folder. Empty if the run has no such file.
 pub(crate) fn read(folder: &Path) -> Result<Vec<SeriesRow>, String> {
     let path = folder.join(SERIES);

@@ -81,7 +81,7 @@ fn rows(difference: &Difference) -> Vec<[String; 3]> {
 
 /// Returns a row for each side: the name of the figure in the first one, the side, median, minimum,
 /// maximum, and the cells of the change.
-pub(super) fn figure_rows(figure: &Figure) -> Vec<[String; 8]> {
+fn figure_rows(figure: &Figure) -> Vec<[String; 8]> {
     let (scale, unit) = scale(&figure.unit);
     let changes = [None].into_iter().chain(figure.changes.iter().map(Some));
     let sides = figure.spreads.iter().zip(changes).enumerate();
@@ -122,7 +122,7 @@ fn change_cells(change: &Change) -> [String; 3] {
 }
 
 /// Returns the divisor of a unit's values, and the unit in which they are shown.
-fn scale(unit: &str) -> (f64, &str) {
+pub(super) fn scale(unit: &str) -> (f64, &str) {
     match unit {
         "ns" => (1e6, "ms"),
         unit => (1.0, unit),

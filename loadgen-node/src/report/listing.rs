@@ -40,7 +40,7 @@ const ABSENT: &str = "absent";
 const SUM: &str = "sum";
 
 /// Returns a row for each run and for each of its nodes, as CSV.
-pub(crate) fn csv(runs: &[RecordedRun]) -> Result<String, RunError> {
+pub(crate) fn csv<'a>(runs: impl IntoIterator<Item = &'a RecordedRun>) -> Result<String, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(format!("CSV table: {error}"));
     let mut table = csv::Writer::from_writer(Vec::new());
     let titles = ["run"].into_iter().chain(OF_BOTH).chain(COLUMNS.map(|(name, ..)| name));
@@ -77,7 +77,7 @@ fn value(value: Option<&Value>) -> String {
 }
 
 /// Returns tables of the facts and of the nodes, run by run.
-pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
+pub(crate) fn markdown<'a>(runs: impl Iterator<Item = &'a RecordedRun>) -> String {
     let mut text = String::new();
     for run in runs {
         let RunResult { benchmark, scenario, mode, .. } = &run.result;

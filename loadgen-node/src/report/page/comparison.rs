@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use super::{
     curves,
-    elements::{document, multiples, picture, table},
+    elements::{document, list, multiples, picture, table},
     plot::LINES,
 };
 use crate::{
-    comparison::{ChangeJudgement, Comparison, Figure, Side},
+    comparison::{Change, ChangeJudgement, Comparison, Figure, Side, Spread},
     recording::histograms::{Histograms, Measure},
-    report::comparison::{conclusion, figure_rows, side_label},
+    report::comparison::{conclusion, scale, side_label},
 };
 
 pub(crate) fn comparison(of: &Comparison) -> String {
@@ -26,7 +26,7 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             table { tbody { @for (number, side) in of.sides.iter().enumerate() { tr {
                 th.word scope="row" { (side_label(number)) }
                 td.word { (side.name) }
-                td.word { (side.folders.join(", ")) }
+                td.word { (list(&side.folders)) }
             } } } }
             h2 { "Differences" }
             @if of.differences.is_empty() {
@@ -34,7 +34,7 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             } @else {
                 @let sides: Vec<_> = (0..of.sides.len()).map(side_label).collect();
                 @let titles: Vec<_> = [""].into_iter().chain(sides.iter().map(|side| &side[..])).collect();
-                (table("Settings, programs and machines", &titles, &[], &html! {
+                (table("Settings, programs and machines", &titles, &[], &[], &html! {
                     @for difference in &of.differences { tr {
                         th.word scope="row" { (difference.what) }
                         @for values in &difference.values { td.word { (values.join(" | ")) } }
@@ -47,11 +47,12 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             }
             h2 { "Figures" }
             (table(
-                "Median, minimum and maximum of a side's runs; the change is relative to the first side. If the ranges of the two sides \
-                touch, it may be chance",
-                &["figure", "side"],
-                &["median", "minimum", "maximum", "change", "ranges touch", ""],
-                &html! { @for figure in &of.figures { (rows(figure)) } },
+                "Median of each side's runs, with minimum and maximum; changes are relative to side A. If the ranges of two sides touch, \
+                the change may be chance",
+                &["figure"],
+                &titles(of.sides.len()).iter().map(String::as_str).collect::<Vec<_>>(),
+                &[],
+                &html! { @for figure in &of.figures { (row(figure)) } },
             ))
             h2 { "Distributions" }
             (multiples(&html! {
@@ -63,16 +64,40 @@ pub(crate) fn comparison(of: &Comparison) -> String {
     )
 }
 
-fn rows(figure: &Figure) -> Markup {
-    let worse = ChangeJudgement::Worse.to_string();
-    html! {
-        @for [name, side, figures @ .., judgement] in figure_rows(figure) { tr {
-            th.word scope="row" { (name) }
-            td.word { (side) }
-            @for figure in figures { td { (figure) } }
-            td.word.bad[judgement == worse] { (judgement) }
+/// Returns the titles of the sides, each but the first followed by its change.
+fn titles(sides: usize) -> Vec<String> {
+    let others = (1..sides).flat_map(|side| [format!("→ {}", side_label(side)), "change".into()]);
+    [side_label(0)].into_iter().chain(others).collect()
+}
+
+fn row(figure: &Figure) -> Markup {
+    let (divisor, unit) = scale(&figure.unit);
+    let value = |spread: &Spread| {
+        let shown = |value: f64| format!("{:.3}", value / divisor);
+        html! { td {
+            (shown(spread.median))
+            @if spread.runs > 1 { br; span.note { (shown(spread.least)) "–" (shown(spread.most)) } }
         } }
-    }
+    };
+    let colour = |change: &Change| match change.judgement {
+        ChangeJudgement::Worse => "bad",
+        ChangeJudgement::Better => "good",
+        _ => "",
+    };
+    html! { tr {
+        th.word scope="row" { (figure.name) @if !unit.is_empty() { ", " (unit) } }
+        @for (number, spread) in figure.spreads.iter().enumerate() {
+            (value(spread))
+            @if let Some(change) = number.checked_sub(1).and_then(|before| figure.changes.get(before)) {
+                td class=(colour(change)) {
+                    (format!("{:+.1} %, {}", 100.0 * (change.ratio - 1.0), change.judgement))
+                    @if let Some(touch) = change.ranges_touch {
+                        br; span.note { @if touch { "ranges touch" } @else { "ranges apart" } }
+                    }
+                }
+            }
+        }
+    } }
 }
 
 fn distribution(sides: &[Side], measure: Measure, title: &str) -> Markup {

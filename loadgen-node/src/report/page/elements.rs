@@ -1,5 +1,6 @@
 //! Elements of all parts of a page.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
@@ -42,24 +43,32 @@ pub(in crate::report) fn words<'a>(facts: impl IntoIterator<Item = (&'a str, Str
     }
 }
 
-/// Returns a table with titles. On a narrow screen it scrolls by itself. Columns of `words` are
-/// aligned as text, columns of `figures` as numbers.
+/// Returns a table with titles. On a narrow screen it scrolls by itself, below its caption. Columns
+/// of `words` are aligned as text, columns of `figures` as numbers, columns of `remarks` as text.
 pub(in crate::report) fn table(
     caption: &str,
     words: &[&str],
     figures: &[&str],
+    remarks: &[&str],
     rows: &Markup,
 ) -> Markup {
     html! {
+        p.note { (caption) }
         div.wide tabindex="0" role="region" aria-label=(caption) { table {
-            caption.note { (caption) }
             thead { tr {
                 @for title in words { th.word { (title) } }
                 @for title in figures { th { (title) } }
+                @for title in remarks { th.word { (title) } }
             } }
             tbody { (rows) }
         } }
     }
+}
+
+/// Returns a link that saves a table, which the page contains.
+pub(in crate::report) fn download(name: &str, csv: &str) -> Markup {
+    let address = format!("data:text/csv;base64,{}", BASE64_STANDARD.encode(csv));
+    html! { a href=(address) download=(name) { (name) } " " }
 }
 
 /// Returns a plot with its title, its legend if it has several lines, and notes. Empty if there is
@@ -126,7 +135,7 @@ pub(in crate::report) fn tiles(tiles: &[Tile<'_>]) -> Markup {
 }
 
 /// Returns a bar as long as a value, with a mark at its bound. The longer one fills the width.
-fn gauge(value: f64, bound: f64) -> Markup {
+pub(in crate::report) fn gauge(value: f64, bound: f64) -> Markup {
     let percent = |of: f64| format!("{:.1}%", 100.0 * of / value.max(bound).max(f64::MIN_POSITIVE));
     html! {
         div.gauge aria-hidden="true" {

@@ -1,5 +1,5 @@
-//! Runs as one HTML file. It has no script and loads nothing, so that it opens anywhere and can be
-//! printed.
+//! Runs as an HTML file: one run, or an overview of several. It has no script and loads nothing, so
+//! that it opens anywhere and can be printed.
 //!
 //! The attribute `data-pointer` of a figure from `result.json` is its JSON pointer there.
 
@@ -9,76 +9,105 @@ mod curves;
 pub(in crate::report) mod elements;
 mod nodes;
 pub(in crate::report) mod plot;
+mod summary;
 mod sweep;
 mod times;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use netdiv_machine::evidence::Machine;
 use netdiv_rules::{Finding, Outcome};
 use serde_json::Value;
 
-use self::elements::{document, figure, table, words};
-use super::run::{facts, purpose};
+use self::{
+    elements::{date, document, download, figure, list, table, words},
+    plot::LINES,
+    summary::{is_good, metrics, overview, tiles_of},
+};
+use super::{
+    listing,
+    run::{facts, purpose},
+};
 use crate::{
+    RunError,
     comparison::{interface, machine as machine_facts},
     record::{RunResult, Verdict},
-    recording::RecordedRun,
+    recording::{RecordedRun, series},
     units::count,
 };
 
-pub(crate) use self::{comparison::comparison, sweep::sweep};
+pub(crate) use self::{comparison::comparison, summary::Entry, sweep::sweep};
 
-pub(crate) fn html(runs: &[RecordedRun]) -> String {
-    let title = match runs {
-        [run] => format!("{}: {}", run.name(), summary(&run.result)),
-        _ => count(runs.len(), "run"),
-    };
-    document(
-        &title,
-        &html! {
-            (contents(runs))
-            @for (number, run) in runs.iter().enumerate() {
-            @if runs.len() > 1 { h2 { (run.name()) ": " (summary(&run.result)) } }
-            (section(number, run))
+/// Maximum length of the series that a page contains for downloading, in bytes.
+const SERIES: usize = 250_000;
+
+/// Returns the page of one run.
+pub(crate) fn run(run: &RecordedRun) -> Result<String, RunError> {
+    let csv = listing::csv(std::slice::from_ref(run))?;
+    let series = series::csv(&run.series).filter(|csv| csv.len() <= SERIES);
+    let downloads = html! {
+        p.note.download {
+            "Download: " (download("nodes.csv", &csv))
+            @if let Some(series) = series { (download("series.csv", &series)) }
         }
-            p.note {
-                "LoadGen's figures are the results of the run. The counts of the Query Dispatch Library (QDL) show where the time went; \
-                they cover the whole run, and each sample from IssueQuery to completion."
-            }
+    };
+    Ok(document(
+        &format!("{}: {}", run.name(), summary(&run.result)),
+        &html! { (chapter(0, run, &downloads)) (footnote()) },
+    ))
+}
+
+/// Returns the page of several runs: an overview, and a chapter for each if they are few and
+/// `has_chapters` is set. `unread` has the reasons why other runs cannot be read.
+pub(crate) fn runs(
+    title: &str,
+    entries: &[Entry],
+    unread: &[String],
+    has_chapters: bool,
+) -> Result<String, RunError> {
+    let has_chapters = has_chapters && entries.len() <= LINES;
+    let all = entries.iter().map(|entry| &entry.run);
+    let csv = listing::csv(all)?;
+    Ok(document(
+        title,
+        &html! {
+            p { (count(entries.len(), "run")) ". " span.download { "Download: " (download("runs.csv", &csv)) } }
+            @for why in unread { p.verdict.bad { "Not shown: " (why) } }
+            (overview(entries, has_chapters.then_some("run")))
+            @if has_chapters { @for (number, entry) in entries.iter().enumerate() {
+                h2 id=(format!("run-{number}")) { (entry.name) ": " (summary(&entry.run.result)) }
+                (chapter(number, &entry.run, &html! {}))
+            } }
+            (footnote())
         },
-    )
+    ))
+}
+
+fn footnote() -> Markup {
+    html! {
+        p.note {
+            "LoadGen's figures are the results of a run. The counts of the Query Dispatch Library (QDL) show where the time went; \
+            they cover the whole run, and each sample from IssueQuery to completion."
+        }
+    }
 }
 
 fn summary(result: &RunResult) -> String {
     format!("{} {} {}", result.benchmark, result.scenario, result.mode)
 }
 
-fn contents(runs: &[RecordedRun]) -> Markup {
-    html! {
-        nav aria-label="Contents" {
-            @for (number, run) in runs.iter().enumerate() {
-                p {
-                    @if runs.len() > 1 { strong { (run.name()) } ": " }
-                    @for (part, heading) in PARTS {
-                        a href=(format!("#{part}-{number}")) { (heading) } " "
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Parts of a run's section: the anchor and the heading of each.
-const PARTS: [(&str, &str); 6] = [
+/// Parts of a run's chapter: the anchor and the heading of each.
+const PARTS: [(&str, &str); 7] = [
     ("latency", "Latency"),
     ("time", "Over time"),
     ("nodes", "Nodes"),
+    ("facts", "Facts"),
     ("settings", "Settings"),
     ("machines", "Machines and network"),
     ("rules", "Rules"),
 ];
 
-fn section(number: usize, run: &RecordedRun) -> Markup {
+/// Returns the chapter of a run. Its `downloads` follow the decisive figures.
+fn chapter(number: usize, run: &RecordedRun, downloads: &Markup) -> Markup {
     let json = serde_json::to_value(&run.result).unwrap_or_default();
     let part = |place: usize, content: Markup| {
         let (part, heading) = PARTS[place];
@@ -90,27 +119,45 @@ fn section(number: usize, run: &RecordedRun) -> Markup {
     html! {
         section {
             (verdict_line(&run.result))
-            (facts_table(run))
+            (tiles_of(&run.result))
+            (warnings(&run.result))
+            nav aria-label=(format!("Contents of {}", run.name())) {
+                @for (part, heading) in PARTS { a href=(format!("#{part}-{number}")) { (heading) } " " }
+            }
+            (downloads)
             (part(0, times::latency(run, &json)))
             (part(1, times::over_time(run)))
             (part(2, nodes::render(&run.result, &json)))
-            (part(3, settings(&run.result)))
-            (part(4, machines(&run.result, &json)))
-            (part(5, rules(&run.result)))
+            (part(3, facts_table(run)))
+            (part(4, settings(&run.result)))
+            (part(5, machines(&run.result, &json)))
+            (part(6, rules(&run.result)))
         }
     }
 }
 
 fn verdict_line(result: &RunResult) -> Markup {
-    let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
     let why = match &result.reasons[..] {
         [] if result.verdict == Verdict::Valid => "LoadGen accepts the run".into(),
         [] if result.verdict == Verdict::Complete => "every sample has a response".into(),
         reasons => reasons.join("; "),
     };
     html! {
-        p class=(format!("verdict {}", if good { "good" } else { "bad" })) {
+        p class=(format!("verdict {}", if is_good(result.verdict) { "good" } else { "bad" })) {
             strong data-pointer="/verdict" { (result.verdict) } ": " (why) " (" (purpose(result)) ")"
+        }
+    }
+}
+
+/// Labels of the facts that a reader has to know before the figures.
+const WARNINGS: [&str; 2] = ["rules violated", "short of processors"];
+
+fn warnings(result: &RunResult) -> Markup {
+    let facts = facts(result);
+    let mut facts = facts.iter().filter(|(label, _)| WARNINGS.contains(label)).peekable();
+    html! {
+        @if facts.peek().is_some() {
+            ul.warnings { @for (label, fact) in facts { li { strong { (label) } ": " (fact) } } }
         }
     }
 }
@@ -118,7 +165,11 @@ fn verdict_line(result: &RunResult) -> Markup {
 fn facts_table(run: &RecordedRun) -> Markup {
     let result = &run.result;
     let mut facts = facts(result);
-    facts.extend(result.started.iter().map(|at| ("started", at.clone())));
+    // The tiles have the metrics.
+    let is_above =
+        |label| WARNINGS.contains(&label) || metrics(result).any(|metric| metric.name == label);
+    facts.retain(|(label, _)| !is_above(*label));
+    facts.extend(result.started.iter().map(|at| ("started", date(at))));
     facts.push(("duration", format!("{:.1} s", result.test_seconds)));
     let security = if result.tls { "with TLS" } else { "without TLS" };
     facts.push(("transport", format!("{} {security}", result.transport)));
@@ -127,9 +178,10 @@ fn facts_table(run: &RecordedRun) -> Markup {
 }
 
 fn settings(result: &RunResult) -> Markup {
-    let given = result.settings.iter().map(|(key, value)| match value.as_str() {
-        Some(text) => (key.as_str(), text.to_owned()),
-        None => (key.as_str(), value.to_string()),
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let given = result.settings.iter().map(|(key, value)| match value {
+        Value::Array(all) => (key.as_str(), list(&all.iter().map(text).collect::<Vec<_>>())),
+        one => (key.as_str(), text(one)),
     });
     let loadgen = result.test_settings.iter().map(|(key, value)| (key.as_str(), value.clone()));
     let versions = [
@@ -151,13 +203,22 @@ fn machines(result: &RunResult, json: &Value) -> Markup {
     let Some(evidence) = &result.evidence else {
         return html! { p.note { "The run has no record of its machines." } };
     };
+    // Nodes on like machines share a table.
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, node) in &evidence.nodes {
+        let facts = machine(node).into_string();
+        match alike.iter_mut().find(|(other, _)| *other == facts) {
+            Some((_, names)) => names.push(name),
+            None => alike.push((facts, vec![name])),
+        }
+    }
     html! {
         h4 { "LoadGen node" }
         (machine(&evidence.loadgen_node))
-        @for (name, node) in &evidence.nodes {
-            details open[evidence.nodes.len() <= 4] {
-                summary { "SUT node " (name) }
-                (machine(node))
+        @for (machine, names) in &alike {
+            details open[alike.len() <= 4] {
+                summary { (if names.len() == 1 { "SUT node " } else { "SUT nodes " }) (list(names)) }
+                (PreEscaped(machine))
             }
         }
         (traffic(result, json))
@@ -184,6 +245,7 @@ fn traffic(result: &RunResult, json: &Value) -> Markup {
                 "Bytes that the LoadGen node's interfaces carried for all programs during the test, and the mean rates in Gbit/s",
                 &["interface"],
                 &["bytes sent", "Gbit/s", "bytes received", "Gbit/s"],
+                &[],
                 &html! { @for (place, interface) in result.interfaces.iter().enumerate() { tr {
                     th.word scope="row" { (interface.name) }
                     (figure(json, &format!("/interfaces/{place}/bytes_sent")))
@@ -211,7 +273,7 @@ fn rules(result: &RunResult) -> Markup {
                 "Findings about the settings and the responses, by the rules of the " (result.division.title())
                 " division (docs/RULES.md)."
             }
-            (table("Rules", &["rule", "requirement", "outcome", "finding"], &[], &html! {
+            (table("Rules", &["rule", "requirement", "outcome", "finding"], &[], &[], &html! {
                 @for finding in &result.findings { (row(finding, outcome(finding.outcome))) }
                 @for finding in &result.waived { (row(finding, "not required")) }
             }))

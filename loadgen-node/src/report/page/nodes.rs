@@ -80,7 +80,7 @@ fn counts(result: &RunResult, json: &Value) -> Markup {
             (figure(json, &format!("/nodes/{place}{pointer}")))
         }
     } } };
-    table("Counts of the QDL for each node", names, figures, &rows)
+    table("Counts of the QDL for each node", names, figures, &[], &rows)
 }
 
 /// Shows where the time of an average sample went, node by node, on one scale.

@@ -220,26 +220,29 @@ impl Bound {
         }
         let at = axis.at(self.at);
         let far = !axis.contains(self.at);
+        // The labels stand where lines seldom are: low beside a bound of percentiles, which rise to
+        // the right, and above a bound of the other axis.
         let (line, arrow, label) = match self.along {
             Along::X => {
                 let is_right = at > f64::midpoint(left, right);
-                let beside = if is_right { (at - 7.0, "end") } else { (at + 7.0, "start") };
-                let tip = if is_right { 7.0 } else { -7.0 };
-                let height = if far { f64::midpoint(top, bottom) } else { bottom - 10.0 };
+                let (side, anchor) = if is_right { (1.0, "end") } else { (-1.0, "start") };
+                let height = if far && !is_right { top + 16.0 } else { bottom - 10.0 };
                 (
                     (at, at, start, end),
-                    [(at, height - 9.0), (at + tip, height - 4.0), (at, height + 1.0)],
-                    (beside.0, height, beside.1),
+                    [(at, height - 9.0), (at + 7.0 * side, height - 4.0), (at, height + 1.0)],
+                    (at - 7.0 * side, height, anchor),
                 )
             }
             Along::Y => {
-                let is_high = at < top + 18.0;
-                let tip = if at < f64::midpoint(top, bottom) { -7.0 } else { 7.0 };
-                let height = if is_high { at + 14.0 } else { at - 6.0 };
+                let (tip, height) = if at > top { (7.0, at - 6.0) } else { (-7.0, at - 10.0) };
                 (
                     (start, end, at, at),
-                    [(left + 8.0, at), (left + 13.0, at + tip), (left + 18.0, at)],
-                    (left + if far { 24.0 } else { 8.0 }, height, "start"),
+                    [(right - 10.0, at), (right - 5.0, at + tip), (right, at)],
+                    (
+                        right - if far { 16.0 } else { 0.0 },
+                        if far { height + 9.0 } else { at - 6.0 },
+                        "end",
+                    ),
                 )
             }
         };

@@ -8,12 +8,9 @@ use super::{
     curves::{self, ALL_NODES},
     elements::{figure, multiples, picture, table},
     plot::{LINES, PlotLine},
+    summary::{MEASURES, bound},
 };
-use crate::{
-    record::RunResult,
-    recording::{LATENCIES, RecordedRun, histograms::Measure, series::SeriesRow},
-};
-use netdiv_rules::{Mode, Scenario};
+use crate::recording::{LATENCIES, RecordedRun, histograms::Measure, series::SeriesRow};
 
 /// Maximum number of points in a picture, all lines together.
 const POINTS: usize = 2400;
@@ -33,32 +30,30 @@ const PERCENTILES: [(&str, &str); 8] = [
 /// Shows the distributions of latencies; `json` is the run's `result.json`.
 pub(super) fn latency(run: &RecordedRun, json: &Value) -> Markup {
     html! {
-        (loadgen(json))
         @if run.histograms.of_all(Measure::Latency).is_none() {
             p.note { "The run wrote no histograms (histograms.hlog), so there is no picture of its latencies." }
-        } @else {
-            (multiples(&html! {
-                (distribution(run, Measure::Latency, "Latency of whole responses"))
-                (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)"))
-                (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)"))
-            }))
         }
+        (multiples(&html! {
+            @for (measure, title) in MEASURES { (distribution(run, measure, title)) }
+            (loadgen(json))
+        }))
     }
 }
 
 fn loadgen(json: &Value) -> Markup {
     let pointer = |prefix: &str, name: &str| format!("/loadgen_latency_ns/{prefix}{name}");
     let has = |prefix: &str| json.pointer(&pointer(prefix, "99.00")).is_some();
-    let rows: Vec<_> = LATENCIES.into_iter().filter(|(prefix, _)| has(prefix)).collect();
+    let logged: Vec<_> = LATENCIES.into_iter().filter(|(prefix, _)| has(prefix)).collect();
+    let titles: Vec<_> = logged.iter().map(|(_, title)| *title).collect();
     html! {
-        @if !rows.is_empty() {
-            (table("LoadGen's latencies, in ms", &[""], &PERCENTILES.map(|(_, shown)| shown), &html! {
-                @for (prefix, what) in rows { tr {
-                    th.word scope="row" { (what) }
-                    @for (name, _) in PERCENTILES { (figure(json, &pointer(prefix, name))) }
+        @if !logged.is_empty() { div {
+            (table("LoadGen's latencies, in ms", &[""], &titles, &[], &html! {
+                @for (name, shown) in PERCENTILES { tr {
+                    th.word scope="row" { (shown) }
+                    @for (prefix, _) in &logged { (figure(json, &pointer(prefix, name))) }
                 } }
             }))
-        }
+        } }
     }
 }
 
@@ -93,25 +88,6 @@ fn shown_nodes_note(run: &RecordedRun, shown: usize) -> String {
         all if all > shown => format!("The {shown} nodes of {all} with the highest p99 are shown."),
         _ => String::new(),
     }
-}
-
-/// Returns LoadGen's bound for a measure: milliseconds, and the share of the samples
-/// that have to meet it.
-fn bound(result: &RunResult, measure: Measure) -> Option<(f64, f64)> {
-    if result.scenario != Scenario::Server || result.mode == Mode::Accuracy {
-        return None;
-    }
-    let setting = |name| result.test_settings.get(name)?.parse::<f64>().ok();
-    let has_tokens = result.nodes.iter().any(|node| node.tokens.is_some());
-    let (ns, percentile) = match measure {
-        // LoadGen checks the 99th percentile of times of tokens.
-        Measure::FirstToken => (setting("server_ttft_latency")?, 0.99),
-        Measure::FurtherToken => (setting("server_tpot_latency")?, 0.99),
-        _ if has_tokens => return None,
-        _ => (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?),
-    };
-    (ns > 0.0 && ns.is_finite() && (0.0..1.0).contains(&percentile))
-        .then_some((ns / 1e6, percentile))
 }
 
 pub(super) fn over_time(run: &RecordedRun) -> Markup {

@@ -1,0 +1,191 @@
+//! Summary of a run: the figures that decide about it, as tiles and in an overview of several runs.
+
+use maud::{Markup, html};
+use netdiv_rules::{Mode, Scenario};
+
+use super::{
+    curves,
+    elements::{Tile, date, gauge, list, multiples, picture, table, tiles},
+    plot::LINES,
+};
+use crate::{
+    record::{Metric, RunResult, Verdict},
+    recording::{LATENCIES, RecordedRun, histograms::Measure},
+};
+
+/// Measures that LoadGen logs, in the order of [`LATENCIES`], and their titles.
+pub(super) const MEASURES: [(Measure, &str); 3] = [
+    (Measure::Latency, "Latency of whole responses"),
+    (Measure::FirstToken, "Time to the first token (TTFT)"),
+    (Measure::FurtherToken, "Time for each further token (TPOT)"),
+];
+
+/// A run on a page of several runs.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    /// Address of the run's own page, or of its folder.
+    pub(crate) link: String,
+    pub(crate) run: RecordedRun,
+}
+
+/// LoadGen's percentile of a time, in milliseconds, and its bound.
+struct DecisiveTime {
+    label: String,
+    ms: f64,
+    bound_ms: Option<f64>,
+}
+
+/// Returns the times that decide about a run: TTFT and TPOT if it has them, and latency otherwise.
+fn decisive_times(result: &RunResult) -> Vec<DecisiveTime> {
+    let time = |(measure, prefix, name)| {
+        let bound = bound(result, measure);
+        let percent = 100.0 * bound.map_or(0.99, |(_, share)| share);
+        let ns = result.loadgen_latency_ns.get(&format!("{prefix}{percent:.2}"))?;
+        let label = format!("p{percent:.1}").replace(".0", "") + " " + name;
+        Some(DecisiveTime { label, ms: ns / 1e6, bound_ms: bound.map(|(ms, _)| ms) })
+    };
+    let all = MEASURES.into_iter().zip(LATENCIES);
+    let mut times: Vec<_> =
+        all.filter_map(|((measure, _), (prefix, name))| time((measure, prefix, name))).collect();
+    if times.len() > 1 {
+        times.remove(0);
+    }
+    times
+}
+
+/// Returns LoadGen's bound for a measure: milliseconds, and the share of the samples that have to
+/// meet it.
+pub(super) fn bound(result: &RunResult, measure: Measure) -> Option<(f64, f64)> {
+    if result.scenario != Scenario::Server || result.mode == Mode::Accuracy {
+        return None;
+    }
+    let setting = |name| result.test_settings.get(name)?.parse::<f64>().ok();
+    let has_tokens = result.nodes.iter().any(|node| node.tokens.is_some());
+    let (ns, percentile) = match measure {
+        // LoadGen checks the 99th percentile of times of tokens.
+        Measure::FirstToken => (setting("server_ttft_latency")?, 0.99),
+        Measure::FurtherToken => (setting("server_tpot_latency")?, 0.99),
+        _ if has_tokens => return None,
+        _ => (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?),
+    };
+    (ns > 0.0 && ns.is_finite() && (0.0..1.0).contains(&percentile))
+        .then_some((ns / 1e6, percentile))
+}
+
+pub(super) const fn is_good(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Valid | Verdict::Complete)
+}
+
+fn value(metric: &Metric) -> (String, &str) {
+    match metric.unit.as_str() {
+        "ns" => (format!("{:.3}", metric.value / 1e6), "ms"),
+        unit => (format!("{:.1}", metric.value), unit),
+    }
+}
+
+/// Returns LoadGen's metrics of a run, and its accuracy.
+pub(super) fn metrics(result: &RunResult) -> impl Iterator<Item = &Metric> {
+    let accuracy = result.accuracy.iter().map(|accuracy| &accuracy.metric);
+    result.metric.iter().chain(&result.token_metric).chain(accuracy)
+}
+
+fn metric_tile(metric: &Metric) -> Tile<'_> {
+    let (value, unit) = value(metric);
+    let label = if unit.ends_with("/s") { "rate" } else { "result" };
+    Tile { label, value, unit, note: metric.name.clone(), ..Tile::default() }
+}
+
+fn time_tile(time: &DecisiveTime) -> Tile<'_> {
+    Tile {
+        label: &time.label,
+        value: format!("{:.3}", time.ms),
+        unit: "ms",
+        note: time.bound_ms.map_or_else(String::new, |bound| format!("bound {bound} ms")),
+        is_bad: time.bound_ms.is_some_and(|bound| time.ms > bound),
+        gauge: time.bound_ms.map(|bound| (time.ms, bound)),
+        pointer: None,
+    }
+}
+
+pub(super) fn tiles_of(result: &RunResult) -> Markup {
+    let times = decisive_times(result);
+    let samples = &result.samples;
+    let late = samples.late.filter(|late| *late > 0 && times.len() < 2);
+    let late = late.map_or_else(String::new, |late| format!(", {late} late"));
+    let lost = Tile {
+        label: "lost samples",
+        value: samples.lost.to_string(),
+        note: format!("of {} issued{late}", samples.issued),
+        is_bad: samples.lost > 0,
+        pointer: Some("/samples/lost"),
+        ..Tile::default()
+    };
+    let named = |is_lost: bool| -> Vec<&str> {
+        let nodes = result.nodes.iter().filter(|node| node.lost.is_some() == is_lost);
+        nodes.map(|node| node.name.as_str()).collect()
+    };
+    let (kept, gone) = (named(false), named(true));
+    let nodes = Tile {
+        label: "nodes",
+        value: result.nodes.len().to_string(),
+        note: match (&gone[..], kept.len()) {
+            ([], 0..=4) => list(&kept),
+            ([], _) => format!("{} to {}", kept[0], kept[kept.len() - 1]),
+            _ => format!("lost: {}", list(&gone)),
+        },
+        is_bad: !gone.is_empty(),
+        ..Tile::default()
+    };
+    let all =
+        metrics(result).map(metric_tile).chain(times.iter().map(time_tile)).chain([lost, nodes]);
+    tiles(&all.collect::<Vec<_>>())
+}
+
+/// Returns a table of runs with their decisive figures, and their distributions over each other.
+/// Links lead to `anchor` with the number of the run, if there is one, or to the run's own page.
+pub(super) fn overview(entries: &[Entry], anchor: Option<&str>) -> Markup {
+    let link = |number: usize, entry: &Entry| {
+        anchor.map_or_else(|| entry.link.clone(), |anchor| format!("#{anchor}-{number}"))
+    };
+    let rows = html! { @for (number, entry) in entries.iter().enumerate() {
+        @let result = &entry.run.result;
+        tr {
+            th.word scope="row" { a href=(link(number, entry)) { (entry.name) } }
+            td.word.good[is_good(result.verdict)].bad[!is_good(result.verdict)] { (result.verdict) }
+            td { @for metric in metrics(result) {
+                @let (value, unit) = value(metric);
+                (value) " " (unit) br;
+            } }
+            td { @for time in decisive_times(result) {
+                (time.label) " " (format!("{:.3} ms", time.ms))
+                @if let Some(bound) = time.bound_ms { (gauge(time.ms, bound)) } @else { br; }
+            } }
+            td { @for time in decisive_times(result) {
+                @if let Some(bound) = time.bound_ms { (bound) " ms" } @else { "–" } br;
+            } }
+            td.word { (result.benchmark) " " (result.scenario) " " (result.mode) }
+            td.word { @if let Some(started) = &result.started { (date(started)) } }
+        }
+    } };
+    let of = |(measure, title)| overlay(entries, measure, title);
+    html! {
+        (table("Runs", &["run", "verdict"], &["result", "percentile", "bound"], &["test", "started"], &rows))
+        (multiples(&html! { @for measure in MEASURES { (of(measure)) } }))
+    }
+}
+
+fn overlay(entries: &[Entry], measure: Measure, title: &str) -> Markup {
+    let all = |entry: &Entry| Some((entry.name.clone(), entry.run.histograms.of_all(measure)?));
+    let times: Vec<_> = entries.iter().filter_map(all).collect();
+    let lines: Vec<_> =
+        times.iter().take(LINES).map(|(name, times)| (name.clone(), times)).collect();
+    let note = match times.len() {
+        all if all > LINES => format!("The first {LINES} of {all} runs are shown."),
+        _ => String::new(),
+    };
+    let mut bounds = entries.iter().map(|entry| bound(&entry.run.result, measure));
+    let first = bounds.next().flatten();
+    let common = first.filter(|_| bounds.all(|bound| bound == first));
+    picture(&curves::percentiles(title, &lines, common), &[&note])
+}
