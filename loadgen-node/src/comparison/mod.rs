@@ -15,7 +15,7 @@ mod subject;
 
 pub(crate) use self::{
     figure::{Change, ChangeJudgement, Figure, Spread, TOLERANCE, figures},
-    run::{interface, machine},
+    run::{interface, machine, setting},
     side::Side,
 };
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_machine::evidence::{Machine, Route};
 use netdiv_rules::{Mode, Scenario};
+use serde_json::Value;
 
 use super::subject::{MeasuredFigure, Subject, SubjectKind};
 use crate::{
@@ -95,7 +96,7 @@ fn facts(result: &RunResult) -> BTreeMap<String, String> {
         facts.entry(what).or_default().insert(value);
     };
     for (key, value) in &result.settings {
-        add(format!("settings {key}"), value.to_string());
+        add(format!("settings {key}"), setting(value));
     }
     for (key, value) in &result.test_settings {
         add(format!("LoadGen {key}"), value.clone());
@@ -141,6 +142,15 @@ fn facts(result: &RunResult) -> BTreeMap<String, String> {
     facts.retain(|what, _| !DESTINATION_SETTINGS.contains(&what.as_str()));
     let joined = |values: BTreeSet<String>| values.into_iter().collect::<Vec<_>>().join(", ");
     facts.into_iter().map(|(what, values)| (what, joined(values))).collect()
+}
+
+/// Returns the value of a setting as text; the values of a list are joined by commas.
+pub(crate) fn setting(value: &Value) -> String {
+    match value {
+        Value::Array(all) => all.iter().map(setting).collect::<Vec<_>>().join(", "),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Returns the known facts about a machine, without its interfaces.

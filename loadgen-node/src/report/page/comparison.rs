@@ -90,7 +90,7 @@ fn row(figure: &Figure) -> Markup {
             (value(spread))
             @if let Some(change) = number.checked_sub(1).and_then(|before| figure.changes.get(before)) {
                 td class=(colour(change)) {
-                    (format!("{:+.1} %, {}", 100.0 * (change.ratio - 1.0), change.judgement))
+                    (format!("{:+.1} %", 100.0 * (change.ratio - 1.0))) br; (change.judgement)
                     @if let Some(touch) = change.ranges_touch {
                         br; span.note { @if touch { "ranges touch" } @else { "ranges apart" } }
                     }

@@ -138,7 +138,7 @@ pub(in crate::report) fn tiles(tiles: &[Tile<'_>]) -> Markup {
 pub(in crate::report) fn gauge(value: f64, bound: f64) -> Markup {
     let percent = |of: f64| format!("{:.1}%", 100.0 * of / value.max(bound).max(f64::MIN_POSITIVE));
     html! {
-        div.gauge aria-hidden="true" {
+        div.gauge.over[value > bound] aria-hidden="true" {
             span style=(format!("width:{}", percent(value))) {}
             i style=(format!("left:{}", percent(bound))) {}
         }

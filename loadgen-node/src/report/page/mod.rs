@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     RunError,
-    comparison::{interface, machine as machine_facts},
+    comparison::{interface, machine as machine_facts, setting},
     record::{RunResult, Verdict},
     recording::{RecordedRun, series},
     units::count,
@@ -137,14 +137,18 @@ fn chapter(number: usize, run: &RecordedRun, downloads: &Markup) -> Markup {
 }
 
 fn verdict_line(result: &RunResult) -> Markup {
-    let why = match &result.reasons[..] {
-        [] if result.verdict == Verdict::Valid => "LoadGen accepts the run".into(),
-        [] if result.verdict == Verdict::Complete => "every sample has a response".into(),
-        reasons => reasons.join("; "),
-    };
+    // LoadGen joins its reasons by stars.
+    let mut reasons = result.reasons.iter().flat_map(|reasons| reasons.split(" * "));
+    let why = reasons.next().unwrap_or(match result.verdict {
+        Verdict::Valid => "LoadGen accepts the run",
+        Verdict::Complete => "every sample has a response",
+        _ => "the run states no reason",
+    });
+    let more: Vec<_> = reasons.collect();
     html! {
-        p class=(format!("verdict {}", if is_good(result.verdict) { "good" } else { "bad" })) {
+        div class=(format!("verdict {}", if is_good(result.verdict) { "good" } else { "bad" })) {
             strong data-pointer="/verdict" { (result.verdict) } ": " (why) " (" (purpose(result)) ")"
+            @if !more.is_empty() { ul { @for reason in more { li { (reason) } } } }
         }
     }
 }
@@ -178,11 +182,7 @@ fn facts_table(run: &RecordedRun) -> Markup {
 }
 
 fn settings(result: &RunResult) -> Markup {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let given = result.settings.iter().map(|(key, value)| match value {
-        Value::Array(all) => (key.as_str(), list(&all.iter().map(text).collect::<Vec<_>>())),
-        one => (key.as_str(), text(one)),
-    });
+    let given = result.settings.iter().map(|(key, value)| (key.as_str(), setting(value)));
     let loadgen = result.test_settings.iter().map(|(key, value)| (key.as_str(), value.clone()));
     let versions = [
         ("loadgen-node", result.versions.loadgen_node.clone()),

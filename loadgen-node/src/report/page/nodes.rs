@@ -94,8 +94,8 @@ fn stages(nodes: &[Node]) -> Markup {
         STAGES.into_iter().enumerate().map(|(number, name)| (name, colour(number))).collect();
     let shares = |node| means(node).into_iter().enumerate();
     let content = html! {
-        table { tbody { @for node in nodes { tr {
-            th.word scope="row" { (node.name) }
+        table.bars { tbody { @for node in nodes { tr {
+            th.word scope="row" title=(node.name) { (node.name) }
             td style="width:100%" {
                 (bar(shares(&node.stages_ns).map(|(number, mean)| (colour(number), mean / longest))))
             }
@@ -116,7 +116,7 @@ fn batches(nodes: &[Node]) -> Markup {
         @if !sizes.is_empty() {
             details open[sizes.len() <= 16] {
                 summary { "Batches of all nodes, by size in samples" }
-                table {
+                table.bars {
                     thead { tr { th { "size" } th.word { "" } th { "batches" } } }
                     tbody { @for (size, count) in sizes { tr {
                         td { (size) }

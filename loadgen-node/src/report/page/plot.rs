@@ -94,7 +94,7 @@ impl Plot<'_> {
         let bound = |along| self.bound.as_ref().filter(|b| b.along == along).map(|b| b.at);
         let mut x = Fitted::new(self.x.scale, points().map(|point| point.0), bound(Along::X))?;
         let mut y = Fitted::new(self.y.scale, points().map(|point| point.1), bound(Along::Y))?;
-        y.pixels = (HEIGHT - 40.0, 24.0);
+        y.pixels = (HEIGHT - 40.0, 27.0);
         let rows: Vec<_> =
             y.ticks(6).into_iter().map(|at| (y.at(at), (self.y.label)(at))).collect();
         let widest = rows.iter().map(|row| row.1.chars().count()).max().unwrap_or(0);

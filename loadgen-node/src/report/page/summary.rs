@@ -80,7 +80,7 @@ pub(super) const fn is_good(verdict: Verdict) -> bool {
 fn value(metric: &Metric) -> (String, &str) {
     match metric.unit.as_str() {
         "ns" => (format!("{:.3}", metric.value / 1e6), "ms"),
-        unit => (format!("{:.1}", metric.value), unit),
+        unit => (format!("{:.*}", usize::from(metric.value < 1e4), metric.value), unit),
     }
 }
 
@@ -158,11 +158,10 @@ pub(super) fn overview(entries: &[Entry], anchor: Option<&str>) -> Markup {
                 (value) " " (unit) br;
             } }
             td { @for time in decisive_times(result) {
-                (time.label) " " (format!("{:.3} ms", time.ms))
-                @if let Some(bound) = time.bound_ms { (gauge(time.ms, bound)) } @else { br; }
-            } }
-            td { @for time in decisive_times(result) {
-                @if let Some(bound) = time.bound_ms { (bound) " ms" } @else { "–" } br;
+                div {
+                    (time.label) " " (format!("{:.3} ms", time.ms))
+                    @if let Some(bound) = time.bound_ms { ", bound " (bound) " ms" (gauge(time.ms, bound)) }
+                }
             } }
             td.word { (result.benchmark) " " (result.scenario) " " (result.mode) }
             td.word { @if let Some(started) = &result.started { (date(started)) } }
@@ -170,7 +169,7 @@ pub(super) fn overview(entries: &[Entry], anchor: Option<&str>) -> Markup {
     } };
     let of = |(measure, title)| overlay(entries, measure, title);
     html! {
-        (table("Runs", &["run", "verdict"], &["result", "percentile", "bound"], &["test", "started"], &rows))
+        div.cards { (table("Each run links to its report, or to its folder if it has none.", &["run", "verdict"], &["result", "percentile"], &["test", "started"], &rows)) }
         (multiples(&html! { @for measure in MEASURES { (of(measure)) } }))
     }
 }
