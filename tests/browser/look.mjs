@@ -5,10 +5,12 @@ import { resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox"] });
+const canvas = await browser.newPage();
+let shot = 0;
 
 /** Opens a page; returns it and a list of its requests and errors. */
 async function open(file, options) {
-  const page = await browser.newPage({ viewport: { width: 1100, height: 900 }, ...options });
+  const page = await browser.newPage({ deviceScaleFactor: 2, ...options });
   const trouble = [];
   page.on("console", (message) => trouble.push(message.text()));
   page.on("pageerror", (error) => trouble.push(String(error)));
@@ -19,59 +21,181 @@ async function open(file, options) {
   return { page, trouble };
 }
 
+/** Returns how many pixels of an element have each of the colours, such as "rgb(0, 114, 178)". */
+async function pixels(element, colours) {
+  const png = (await element.screenshot()).toString("base64");
+  const wanted = colours.map((colour) => colour.match(/\d+/g).slice(0, 3).map(Number));
+  return canvas.evaluate(async ([png, wanted]) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    const counts = wanted.map(() => 0);
+    for (let at = 0; at < data.length; at += 4) {
+      wanted.forEach((colour, number) => {
+        if (colour.every((part, place) => Math.abs(part - data[at + place]) < 12)) counts[number] += 1;
+      });
+    }
+    return counts;
+  }, [png, wanted]);
+}
+
+/** Tests the form of a plot: its texts, its colours and its values on hover. */
+async function lookAtPlot(page, svg, name) {
+  const plot = await svg.evaluate((svg) => {
+    const style = (selector, property) => [...svg.querySelectorAll(selector)].map((one) => getComputedStyle(one)[property]);
+    const rect = (one) => (({ left, right, top, bottom }) => ({ left, right, top, bottom }))(one.getBoundingClientRect());
+    const keys = svg.closest("figure").querySelectorAll(".key");
+    return {
+      role: svg.getAttribute("role"),
+      parts: [...svg.children].slice(0, 2).map((child) => [child.tagName, child.textContent.trim()]),
+      texts: [...svg.querySelectorAll("text")].map((text) => ({
+        text: text.textContent,
+        size: parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a,
+        ...rect(text),
+      })),
+      rect: rect(svg),
+      lines: style(".line", "stroke"),
+      bounds: [...style("line.bound", "stroke"), ...style("polygon.bound", "fill")],
+      labels: svg.querySelectorAll("text.bound").length,
+      keys: [...keys].map((key) => [getComputedStyle(key).backgroundColor, key.parentElement.textContent]),
+      hovers: [...svg.querySelectorAll(".strip > title, .mark > title")].map((title) => title.textContent),
+    };
+  });
+  name = `${name}: ${plot.parts[0]?.[1]}`;
+  assert.equal(plot.role, "img", name);
+  assert.deepEqual(plot.parts.map(([tag, text]) => [tag, text.length > 3]), [["title", true], ["desc", true]], name);
+  assert(plot.texts.length > 4, `${name} has labels`);
+  for (const text of plot.texts) {
+    assert(text.size >= 11, `${name}: "${text.text}" has ${text.size} px`);
+    assert(text.left > plot.rect.left - 1 && text.right < plot.rect.right + 1, `${name}: "${text.text}" is inside`);
+    const touched = plot.texts.find((other) => other !== text && other.left < text.right && text.left < other.right &&
+      other.top < text.bottom - 2 && text.top < other.bottom - 2);
+    assert(!touched, `${name}: "${text.text}" is clear of "${touched?.text}"`);
+  }
+  // Every line, and the bound with its label, is visible in its colour; the bound's is no line's.
+  assert(plot.lines.length > 0, `${name} has lines`);
+  assert.equal(plot.labels, plot.bounds.length, `${name} labels its bound`);
+  assert(plot.bounds.every((colour) => !plot.lines.includes(colour)), `${name}: the bound has its own colour`);
+  const colours = [...plot.lines, ...plot.bounds];
+  const counts = await pixels(svg, colours);
+  counts.forEach((count, number) => assert(count > 40, `${name}: ${count} pixels of ${colours[number]}`));
+  // The legend has the colour of each line, in order.
+  if (plot.lines.length > 1) assert.deepEqual(plot.keys.map(([colour]) => colour), plot.lines, name);
+  const keys = await svg.$$("xpath=ancestor::figure[1]//*[@class='key']");
+  for (const [number, key] of keys.entries()) {
+    assert((await pixels(key, [plot.keys[number][0]]))[0] > 100, `${name}: the key of ${plot.keys[number][1]}`);
+  }
+  // Values are shown on hover, each with a number.
+  assert(plot.hovers.length > 0 && plot.hovers.every((text) => /\d/.test(text)), `${name}: ${plot.hovers}`);
+  const strip = await svg.$(".strip");
+  if (strip) {
+    assert(plot.hovers[0].split("\n").length > 1, plot.hovers[0]);
+    await strip.hover();
+    assert.notEqual(await strip.$eval("line", (line) => getComputedStyle(line).stroke), "none", name);
+    await page.mouse.move(0, 0);
+  }
+}
+
+/** Tests the form of a page on a wide light screen and on a narrow dark one. `test` gets the wide page. */
+async function look(file, { plots, test = async () => {} }) {
+  assert(statSync(file).size < 1_000_000, `${file} is smaller than 1 MB`);
+  const name = (shot += 1) + "-" + file.replace(/\.html$/, "").replaceAll("/", "-");
+  for (const [width, colorScheme, columns] of [[1280, "light", 2], [400, "dark", 1]]) {
+    const { page, trouble } = await open(file, { viewport: { width, height: 900 }, colorScheme });
+    const where = `${file} at ${width} px`;
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert(over <= 0, `${where} scrolls sideways by ${over} px`);
+    const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    assert.equal(paper, width > 400 ? "rgb(255, 255, 255)" : "rgb(22, 24, 26)");
+    const all = await page.$$("svg");
+    assert.equal(all.length, plots, `pictures of ${where}`);
+    for (const svg of all) await lookAtPlot(page, svg, where);
+    const grids = await page.$$eval(".multiples", (grids) => grids.map((grid) => [...grid.children].map((one) => one.offsetLeft)));
+    for (const grid of grids.filter((grid) => grid.length > 1)) assert.equal(new Set(grid).size, columns, `columns of ${where}`);
+    await page.screenshot({ path: `${name}-${width}.png`, fullPage: true });
+    if (width > 400) await test(page);
+    assert.deepEqual(trouble, []);
+    await page.close();
+  }
+}
+
 /** Returns a figure as the page shows it: times in milliseconds. */
 function shown(pointer, value) {
   return pointer.includes("_ns") ? (value / 1e6).toFixed(3) : String(value);
 }
 
-const report = "runs/server/report.html";
-assert(statSync(report).size < 1_000_000, "the page is smaller than 1 MB");
-const result = JSON.parse(readFileSync("runs/server/result.json", "utf8"));
-const { page, trouble } = await open(report, { colorScheme: "light" });
-const figures = await page.$$eval("[data-pointer]", (all) => all.map((e) => [e.dataset.pointer, e.textContent]));
-assert(figures.length > 40, `${figures.length} figures`);
-for (const [pointer, text] of figures) {
-  const value = pointer.slice(1).split("/").reduce((at, key) => at[key], result);
-  assert.equal(text, shown(pointer, value), pointer);
-}
-// The page names the slow node and the reason.
-assert.match(await page.textContent("#nodes-0 ~ p"), /rack1-slow is slow.*engine/s);
-// A picture is as wide as its column, and its lines are visible.
-for (const svg of await page.$$("svg")) {
-  const box = await svg.boundingBox();
-  assert(box.width > 600 && box.height > 150, JSON.stringify(box));
-}
-const stroke = (page) => page.$eval("svg polyline[stroke^='var(--c0']", (line) => getComputedStyle(line).stroke);
-assert.equal(await stroke(page), "rgb(0, 114, 178)");
-await page.screenshot({ path: "light.png", fullPage: true });
-await page.screenshot({ path: "top.png" });
-// The keyboard reaches the contents, the wide tables, and folded sections, which Enter opens.
-const reached = new Set();
-for (let press = 0; press < 60; press += 1) {
-  await page.keyboard.press("Tab");
-  reached.add(await page.evaluate(() => document.activeElement.tagName));
-  const folded = await page.evaluate(() => document.activeElement.matches("details:not([open]) > summary"));
-  if (folded) {
-    await page.keyboard.press("Enter");
-    assert(await page.evaluate(() => document.activeElement.parentElement.open), "the section opens");
+/** Tests the tiles of a run: labels, and a bar for each percentile with a bound. */
+async function lookAtTiles(page, labels, gauges) {
+  const tiles = await page.$$eval(".tile", (all) => all.map((tile) => tile.querySelector(".label").textContent));
+  assert.deepEqual(tiles, labels);
+  const bars = await page.$$(".tile .gauge");
+  assert.equal(bars.length, gauges);
+  for (const bar of bars) {
+    const colours = await bar.evaluate((bar) => [...bar.children].map((part) => getComputedStyle(part).backgroundColor));
+    (await pixels(bar, colours)).forEach((count, number) => assert(count > 10, `${count} pixels of ${colours[number]}`));
   }
 }
-assert.deepEqual([...reached].sort().filter((tag) => ["A", "DIV", "SUMMARY"].includes(tag)), ["A", "DIV", "SUMMARY"]);
-await page.pdf({ path: "report.pdf" });
-assert.deepEqual(trouble, []);
 
-// In dark mode, and as narrow as a telephone, nothing is wider than the page.
-const dark = await open(report, { colorScheme: "dark", viewport: { width: 420, height: 900 } });
-assert.notEqual(await stroke(dark.page), "rgb(0, 114, 178)");
-assert.equal(await dark.page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(22, 24, 26)");
-assert(await dark.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page does not scroll sideways");
-await dark.page.screenshot({ path: "dark.png", fullPage: true });
-assert.deepEqual(dark.trouble, []);
+/** Returns the rows of a table that the page offers for downloading. */
+async function downloaded(page, name) {
+  const address = await page.getAttribute(`a[download="${name}"]`, "href");
+  return Buffer.from(address.split("base64,")[1], "base64").toString().trim().split("\n");
+}
 
-const compared = await open("runs/compared.html", { colorScheme: "light" });
-assert.equal((await compared.page.$$("svg")).length, 1);
-assert.match(await compared.page.textContent("main"), /server_target_qps/);
-await compared.page.screenshot({ path: "compared.png", fullPage: true });
-assert.deepEqual(compared.trouble, []);
+const result = JSON.parse(readFileSync("runs/server/result.json", "utf8"));
+let figures;
+await look("runs/server/report.html", { plots: 4, test: async (page) => {
+  figures = await page.$$eval("[data-pointer]", (all) => all.map((e) => [e.dataset.pointer, e.textContent]));
+  assert(figures.length > 40, `${figures.length} figures`);
+  for (const [pointer, text] of figures) {
+    const value = pointer.slice(1).split("/").reduce((at, key) => at[key], result);
+    assert.equal(text, shown(pointer, value), pointer);
+  }
+  await lookAtTiles(page, ["rate", "p99 latency", "lost samples", "nodes"], 1);
+  // The page names the slow node and the reason. Legends have the order of the nodes.
+  assert.match(await page.textContent("#nodes-0 ~ p"), /rack1-slow is slow.*compute/s);
+  assert.match(await page.textContent(".legend"), /rack1-a.*rack1-b.*rack1-slow.*all nodes/s);
+  assert.match(await page.textContent("svg text.bound"), /^bound for p99: 25 ms$/);
+  assert.match(await page.textContent("main"), /\d{1,2} [A-Z][a-z]+ 20\d\d, \d\d:\d\d UTC/);
+  const nodes = await downloaded(page, "nodes.csv");
+  assert(nodes.length === 5 && nodes[0].startsWith("run,benchmark,"), nodes[0]);
+  const series = readFileSync("runs/server/series.csv", "utf8").trim().split("\n");
+  assert.deepEqual(await downloaded(page, "series.csv"), series);
+  // The keyboard reaches the contents, the wide tables, and folded sections, which Enter opens.
+  const reached = new Set();
+  for (let press = 0; press < 60; press += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.tagName));
+    const folded = await page.evaluate(() => document.activeElement.matches("details:not([open]) > summary"));
+    if (folded) {
+      await page.keyboard.press("Enter");
+      assert(await page.evaluate(() => document.activeElement.parentElement.open), "the section opens");
+    }
+  }
+  assert.deepEqual([...reached].sort().filter((tag) => ["A", "DIV", "SUMMARY"].includes(tag)), ["A", "DIV", "SUMMARY"]);
+  await page.pdf({ path: "report.pdf" });
+} });
+await look("runs/chat/report.html", { plots: 8, test: async (page) => {
+  await lookAtTiles(page, ["rate", "rate", "p99 TTFT", "p99 TPOT", "lost samples", "nodes"], 2);
+  // A bound far outside the data is an arrow at the edge: that of the first token, and the same over time.
+  assert((await page.$$("svg polygon.bound")).length >= 2);
+  assert.equal((await page.$$("svg text.bound")).length, 3);
+} });
+await look("runs/overview.html", { plots: 9, test: async (page) => {
+  assert.match(await page.textContent("table"), /server.*VALID.*samples\/s.*p99 latency.*bound 25 ms.*server-2/s);
+  assert.equal((await downloaded(page, "runs.csv")).length, 9);
+} });
+await look("runs/report.html", { plots: 3, test: async (page) => {
+  const links = await page.$$eval("table a", (all) => all.map((link) => link.getAttribute("href")));
+  assert.deepEqual(links, ["./chat/report.html", "./server/report.html", "./server-2"]);
+} });
+await look("runs/compared.html", { plots: 1, test: async (page) => {
+  assert.match(await page.textContent("main"), /server_target_qps/);
+  const titles = await page.$$eval(".wide", (all) => [...all.at(-1).querySelectorAll("thead th")].map((th) => th.textContent));
+  assert.deepEqual(titles, ["figure", "A", "→ B", "change"]);
+} });
 await browser.close();
 console.log(`${figures.length} figures match result.json; no requests, no errors; screenshots are in this folder`);

@@ -214,6 +214,16 @@ fn runs_are_compared_with_a_baseline() {
     for wrong in [&["compare", &base][..], &["compare", &base, &worse, "--tolerance", "5"]] {
         loadgen_node(wrong).expect(2);
     }
+
+    // A folder of runs has an index, which names what it cannot read.
+    folder.write("base/2/result.json", "{}");
+    loadgen_node(&["report", &base]).expect_text(0, "report.html");
+    let index = folder.read("base/report.html");
+    for part in ["href=\"./0\"", "href=\"./1\"", "base/2/result.json: it is not a record of a run"]
+    {
+        assert!(index.contains(part), "{part}");
+    }
+    loadgen_node(&["report", "--format", "csv", &base]).expect_text(2, "base/2/result.json");
 }
 
 #[test]

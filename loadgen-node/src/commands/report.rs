@@ -61,7 +61,7 @@ impl ReportArgs {
             if !is_folder_of_runs(folder) {
                 let run = RecordedRun::read(folder)?;
                 let link = link(folder, base.as_deref());
-                entries.push(Entry { name: run.name(), link, run });
+                entries.push(Entry { name: folder.display().to_string(), link, run });
                 continue;
             }
             for inside in runs_in(folder)? {
@@ -74,6 +74,9 @@ impl ReportArgs {
                     Err(why) => return Err(why),
                 }
             }
+        }
+        if entries.is_empty() {
+            return Err(RunError::Usage(unread.join("\n")));
         }
         let runs = || entries.iter().map(|entry| &entry.run);
         match (self.format, &entries[..], &self.runs[..]) {
