@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::plot::Plot;
 use crate::report::columns::text;
 
-const STYLE: &str = include_str!("style.css");
+pub(super) const STYLE: &str = include_str!("style.css");
 
 /// Returns a whole HTML file.
 pub(in crate::report) fn document(title: &str, content: &Markup) -> String {

@@ -44,11 +44,12 @@ pub(in crate::report) struct PlotLine {
     pub(in crate::report) marks: Vec<Mark>,
 }
 
-/// Mark of a point: a circle with a text on hover, perhaps a link.
+/// Mark of a point: a circle or a square with a text on hover, perhaps a link.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Mark {
     pub(in crate::report) text: String,
     pub(in crate::report) is_hollow: bool,
+    pub(in crate::report) is_square: bool,
     pub(in crate::report) link: Option<String>,
 }
 
@@ -125,7 +126,7 @@ impl Plot<'_> {
                         (mark.draw(x.at(point.0), y.at(point.1), &colour))
                     }
                 }
-                @if let Some(bound) = &self.bound { (bound.draw(&x, &y)) }
+                @if let Some(bound) = &self.bound { (bound.draw(&x, &y, points())) }
             }
         })
     }
@@ -179,12 +180,14 @@ fn polyline(line: &PlotLine, x: &Fitted, y: &Fitted) -> String {
 impl Mark {
     fn draw(&self, x: f64, y: f64, colour: &str) -> Markup {
         let fill = if self.is_hollow { "var(--paper)" } else { colour };
-        let circle = html! {
-            circle.mark cx=(px(x)) cy=(px(y)) r="4" fill=(fill) stroke=(colour) { title { (self.text) } }
+        // A square is a rectangle without round corners.
+        let corner = if self.is_square { 0 } else { 4 };
+        let mark = html! {
+            rect.mark x=(px(x - 4.0)) y=(px(y - 4.0)) width="8" height="8" rx=(corner) fill=(fill) stroke=(colour) { title { (self.text) } }
         };
         match &self.link {
-            Some(link) => html! { a href=(link) { (circle) } },
-            None => circle,
+            Some(link) => html! { a href=(link) { (mark) } },
+            None => mark,
         }
     }
 }
@@ -211,7 +214,12 @@ impl Strip {
 
 impl Bound {
     /// Draws the bound as a line, or, outside the axis, as an arrow at its end.
-    fn draw(&self, x: &Fitted, y: &Fitted) -> Markup {
+    fn draw<'a>(
+        &self,
+        x: &Fitted,
+        y: &Fitted,
+        points: impl Iterator<Item = &'a (f64, f64)>,
+    ) -> Markup {
         let (left, right, top, bottom) = (x.pixels.0, x.pixels.1, y.pixels.1, y.pixels.0);
         let (axis, other) = if self.along == Along::X { (x, y) } else { (y, x) };
         let (start, mut end) = other.pixels;
@@ -235,14 +243,32 @@ impl Bound {
             }
             Along::Y => {
                 let (tip, height) = if at > top { (7.0, at - 6.0) } else { (-7.0, at - 10.0) };
+                // The label has the place that covers the fewest points.
+                let points: Vec<_> = points.map(|point| (x.at(point.0), y.at(point.1))).collect();
+                let room = DIGIT * self.label.chars().count() as f64;
+                let covered = |(from, base): (f64, f64)| {
+                    let is_covered = |point: &&(f64, f64)| {
+                        (from..from + room).contains(&point.0)
+                            && (base - 16.0..base + 8.0).contains(&point.1)
+                    };
+                    points.iter().filter(is_covered).count()
+                };
+                let (above, below) = (at - 6.0, at + 14.0);
+                let rows = match at {
+                    at if at < top + 16.0 => [below; 2],
+                    at if at > bottom - 18.0 => [above; 2],
+                    _ => [above, below],
+                };
+                let places = [right - room, left + 8.0].map(|from| rows.map(|base| (from, base)));
+                let place = places.into_iter().flatten().min_by_key(|place| covered(*place));
+                let label = match place {
+                    Some((from, base)) if !far => (from, base, "start"),
+                    _ => (right - 16.0, height + 9.0, "end"),
+                };
                 (
                     (start, end, at, at),
                     [(right - 10.0, at), (right - 5.0, at + tip), (right, at)],
-                    (
-                        right - if far { 16.0 } else { 0.0 },
-                        if far { height + 9.0 } else { at - 6.0 },
-                        "end",
-                    ),
+                    label,
                 )
             }
         };
