@@ -48,7 +48,7 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             h2 { "Figures" }
             (table(
                 "Median of each side's runs, with minimum and maximum; changes are relative to side A. If the ranges of two sides touch, \
-                the change may be chance",
+                the change may be chance.",
                 &["figure"],
                 &titles(of.sides.len()).iter().map(String::as_str).collect::<Vec<_>>(),
                 &[],
@@ -91,7 +91,7 @@ fn row(figure: &Figure) -> Markup {
             @if let Some(change) = number.checked_sub(1).and_then(|before| figure.changes.get(before)) {
                 td class=(colour(change)) {
                     (format!("{:+.1} %", 100.0 * (change.ratio - 1.0))) br; (change.judgement)
-                    @if let Some(touch) = change.ranges_touch {
+                    @if let Some(touch) = change.ranges_touch.filter(|_| change.judgement != ChangeJudgement::Same) {
                         br; span.note { @if touch { "ranges touch" } @else { "ranges apart" } }
                     }
                 }

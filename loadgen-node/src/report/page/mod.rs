@@ -8,6 +8,7 @@ mod comparison;
 mod curves;
 pub(in crate::report) mod elements;
 mod nodes;
+mod phrases;
 pub(in crate::report) mod plot;
 mod summary;
 mod sweep;

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Fitted};
+use super::{
+    axis::{Axis, Fitted},
+    phrases::list,
+};
 
 /// Size of a plot in its own units: about the width of a telephone, so that labels are legible there.
 const WIDTH: f64 = 400.0;
@@ -155,7 +158,7 @@ impl Plot<'_> {
             "Horizontal axis: {}. Vertical axis: {}. Lines: {}.",
             range(&self.x, x),
             range(&self.y, y),
-            super::elements::list(&names)
+            list(&names)
         );
         if let Some(bound) = &self.bound {
             let _ = write!(text, " The {} is marked.", bound.label);
