@@ -5,12 +5,10 @@ use netdiv_node_common::process::CommandSettings;
 use crate::{
     RunArgs, RunError,
     output::{self, say},
+    recording::sweep::{SWEEP, Step, SweepRecord},
     report,
     settings::DnsNames,
-    sweep::{
-        self, SweepArgs,
-        record::{SWEEP, SweepRecord},
-    },
+    sweep::{self, SweepArgs},
 };
 
 /// Arguments of `loadgen-node sweep`.
@@ -44,6 +42,6 @@ impl SweepCommand {
         let record = sweep::run(&settings, self.resume, &save)?;
         say(report::sweep::render(&record))?;
         output::report(folder.join(PAGE).display());
-        Ok(u8::from(!record.steps.iter().any(sweep::record::Step::has_passed)))
+        Ok(u8::from(!record.steps.iter().any(Step::has_passed)))
     }
 }

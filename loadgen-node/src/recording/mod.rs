@@ -4,6 +4,7 @@
 pub(crate) mod histograms;
 pub(crate) mod series;
 pub(crate) mod steady;
+pub(crate) mod sweep;
 
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use super::table;
 use crate::{
     RunError,
     record::Distribution,
-    sweep::record::{Best, Step, SweepRecord},
+    recording::sweep::{Best, Step, SweepRecord},
     units::count,
 };
 

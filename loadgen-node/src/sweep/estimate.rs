@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{loads::Loads, record::Load, settings::SweepSettings};
+use super::{loads::Loads, settings::SweepSettings};
+use crate::recording::sweep::Load;
 
 /// Time of a step besides its test: connecting, loading samples, writing records.
 const BESIDES_SECONDS: f64 = 1.0;

@@ -1,12 +1,13 @@
 //! Figures of a step, from the record of its run.
 
-use super::{
-    record::{Load, Step},
-    settings::SweepSettings,
-};
+use super::settings::SweepSettings;
 use crate::{
-    record::{Distribution, Node, RunResult, Verdict},
-    recording::{RecordedRun, histograms::Measure},
+    record::{Distribution, Node, RunResult},
+    recording::{
+        RecordedRun,
+        histograms::Measure,
+        sweep::{Load, Step},
+    },
     run::distribution,
 };
 
@@ -67,13 +68,6 @@ pub(super) fn step(run: &RecordedRun, place: Place, settings: &SweepSettings) ->
         qdl_share: mean(|node| node.stages_ns.qdl_queue.mean) / whole,
         lost: result.samples.lost,
         client_limit: client_limit(run, load, settings.load),
-    }
-}
-
-impl Step {
-    /// Returns true if the nodes kept up with the load.
-    pub(crate) fn has_passed(&self) -> bool {
-        self.verdict == Verdict::Valid
     }
 }
 

@@ -8,7 +8,6 @@
 mod estimate;
 mod loads;
 mod measure;
-pub(crate) mod record;
 mod resume;
 mod runner;
 mod schedule;

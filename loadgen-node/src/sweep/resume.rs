@@ -1,31 +1,19 @@
 //! Claim of a sweep's folder: for a new sweep, or to continue one with the same settings.
 
-use std::{collections::BTreeMap, fmt::Display, io, path::Path};
-
-use netdiv_node_common::resources::files;
-
-use super::{
-    record::{SWEEP, SweepRecord, VERSION},
-    settings::SweepSettings,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+    io,
 };
-use crate::{RunError, folder_lock::FolderLock, output, settings::usage};
 
-impl SweepRecord {
-    /// Reads the record in a folder.
-    pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
-        let path = folder.join(SWEEP);
-        let failed = |why: &dyn Display| RunError::Usage(format!("{}: {why}", path.display()));
-        let json = files::read(&path, u64::MAX).map_err(|error| failed(&error))?;
-        let value: serde_json::Value = serde_json::from_slice(&json)
-            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))?;
-        let version = value.get("version").and_then(serde_json::Value::as_u64);
-        if version.is_some_and(|version| version > VERSION.into()) {
-            return Err(failed(&"a newer release wrote this record; use that release"));
-        }
-        serde_json::from_value(value)
-            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))
-    }
-}
+use super::settings::SweepSettings;
+use crate::{
+    RunError,
+    folder_lock::FolderLock,
+    output,
+    recording::sweep::{SWEEP, SweepRecord},
+    settings::usage,
+};
 
 /// Claims the folder of a sweep.
 pub(super) fn claim(settings: &SweepSettings, is_resumed: bool) -> Result<FolderLock, RunError> {
@@ -69,7 +57,7 @@ fn differences<V: PartialEq + Display>(
     before: &BTreeMap<String, V>,
     now: &BTreeMap<String, V>,
 ) -> Vec<String> {
-    let keys: std::collections::BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let keys: BTreeSet<_> = before.keys().chain(now.keys()).collect();
     let text = |value: Option<&V>| value.map_or("not set".into(), ToString::to_string);
     let change = |key: &String| {
         let (before, now) = (before.get(key), now.get(key));

@@ -18,7 +18,6 @@ use tracing::info;
 use super::{
     estimate::Estimate,
     measure::{self, Place},
-    record::{Best, Load, Step, SweepRecord, VERSION},
     resume,
     schedule::Bracket,
     settings::SweepSettings,
@@ -29,7 +28,10 @@ use crate::{
     live_line::LiveLine,
     output,
     record::{RunResult, Verdict},
-    recording::RecordedRun,
+    recording::{
+        RecordedRun,
+        sweep::{Best, Load, Step, SweepRecord, VERSION},
+    },
     sweep::Loads,
     units::count,
 };

@@ -13,12 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    loads::Loads,
-    record::{Bounds, Load},
-};
+use super::loads::Loads;
 use crate::{
     RunArgs, RunError,
+    recording::sweep::{Bounds, Load},
     run::{LoadGenTest, prepare},
     settings::{DnsNames, usage, within},
 };

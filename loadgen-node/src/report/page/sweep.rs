@@ -1,6 +1,6 @@
 //! Page of a sweep.
 
-use crate::sweep::record::SweepRecord;
+use crate::recording::sweep::SweepRecord;
 
 pub(crate) fn sweep(record: &SweepRecord) -> String {
     record.benchmark.clone()

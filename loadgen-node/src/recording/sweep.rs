@@ -1,12 +1,16 @@
 //! Record of a sweep, `sweep.json`. docs/RECORDS.md describes it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display, path::Path};
 
+use netdiv_node_common::resources::files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::Display;
 
-use crate::record::{Distribution, Verdict};
+use crate::{
+    RunError,
+    record::{Distribution, Verdict},
+};
 
 /// Name of the record in the sweep's folder.
 pub(crate) const SWEEP: &str = "sweep.json";
@@ -37,6 +41,23 @@ pub(crate) struct SweepRecord {
     pub(crate) steps: Vec<Step>,
     /// Highest rate of each set of nodes at which a run was VALID; empty for concurrencies.
     pub(crate) best: Vec<Best>,
+}
+
+impl SweepRecord {
+    /// Reads the record in a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
+        let path = folder.join(SWEEP);
+        let failed = |why: &dyn Display| RunError::Usage(format!("{}: {why}", path.display()));
+        let json = files::read(&path, u64::MAX).map_err(|error| failed(&error))?;
+        let value: Value = serde_json::from_slice(&json)
+            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))?;
+        let version = value.get("version").and_then(Value::as_u64);
+        if version.is_some_and(|version| version > VERSION.into()) {
+            return Err(failed(&"a newer release wrote this record; use that release"));
+        }
+        serde_json::from_value(value)
+            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))
+    }
 }
 
 /// Quantity that a sweep varies.
@@ -140,4 +161,11 @@ pub(crate) struct Best {
     /// Lowest rate above it at which a run was not VALID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lowest_invalid: Option<f64>,
+}
+
+impl Step {
+    /// Returns true if the nodes kept up with the load.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.verdict == Verdict::Valid
+    }
 }
