@@ -19,6 +19,7 @@ use crate::{
     recording::sweep::{Bounds, Load},
     run::{LoadGenTest, prepare},
     settings::{DnsNames, usage, within},
+    units,
 };
 
 /// Options of `loadgen-node sweep`, besides those of its runs.
@@ -180,9 +181,10 @@ impl SweepArgs {
         sets.sort_unstable();
         sets.dedup();
         match sets.iter().find(|set| !(1..=count).contains(*set)) {
-            Some(set) => {
-                usage(format!("--nodes-of {set}: there are {count} nodes; give 1 to {count}"))
-            }
+            Some(set) => usage(format!(
+                "--nodes-of {set}: --nodes names {}; give numbers from 1 to {count}",
+                units::count(count, "node")
+            )),
             None => Ok(sets),
         }
     }
