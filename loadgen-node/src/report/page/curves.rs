@@ -163,7 +163,9 @@ mod tests {
     fn a_picture_has_no_colour_of_its_own() {
         let mut times = Histogram::new(3).unwrap();
         (1..2000).for_each(|ms| times.record(ms * 10_000).unwrap());
-        let of = |times, bound| svg(&percentiles("times", &[("a".into(), times)], bound));
+        fn of(times: &Histogram<u64>, bound: Option<(f64, f64)>) -> Option<String> {
+            svg(&percentiles("times", &[("a".into(), times)], bound))
+        }
         let picture = of(&times, Some((15.0, 0.99))).unwrap();
         assert!(picture.contains("var(--c0)") && picture.contains("bound for p99: 15 ms"));
         assert!(!picture.contains('#') && picture.len() < 60_000, "{}", picture.len());
