@@ -20,6 +20,11 @@ pub(crate) const RESULT: &str = "result.json";
 /// Name of the file that holds the figures of `loadgen-node fabric`.
 pub(crate) const FABRIC: &str = "fabric.json";
 
+/// Returns true if a folder holds a measurement by `loadgen-node fabric`, and no run.
+pub(crate) fn is_fabric(folder: &Path) -> bool {
+    !folder.join(RESULT).exists() && folder.join(FABRIC).exists()
+}
+
 /// Name to which LoadGen's detail log is renamed if the error of a failed run cannot be appended to
 /// it. No reader takes a file of this name for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";

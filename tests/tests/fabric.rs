@@ -323,6 +323,14 @@ fn measurements_are_compared() {
     assert_eq!(rate["changes"][0]["judgement"], "worse", "{rate}");
     compare("before").expect(0);
 
+    // `report` writes the page of a network measurement again, and has no table of it.
+    run(&["report", "before", "--format", "csv"])
+        .expect_text(2, "before holds a network measurement");
+    let page = folder.read("before/fabric.html");
+    fs::remove_file(folder.root().join("before/fabric.html")).expect("the page");
+    run(&["report", "before"]).expect_text(0, "before/fabric.html");
+    assert_eq!(folder.read("before/fabric.html"), page);
+
     // With one round each, the noise is unknown, unless a tolerance decides.
     for name in ["before", "after"] {
         let path = format!("{name}/fabric.json");
@@ -338,8 +346,6 @@ fn measurements_are_compared() {
     run(&["compare", "before", "after", "--tolerance", "5%"])
         .expect_text(1, "WORSE: ")
         .expect_text(1, "--tolerance alone decided");
-    // `report` has no page for a network measurement.
-    run(&["report", "before"]).expect_text(2, "before holds a network measurement");
 }
 
 #[test]

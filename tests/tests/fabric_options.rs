@@ -54,7 +54,7 @@ fn pictures_of_an_earlier_measurement_are_replaced_or_removed() {
     let node = SutNode::start("a", &["--engine", "none"]);
     let folder = Folder::create();
     let path = |name: &str| folder.root().join("out").join(name);
-    for name in ["out/fabric.svg", "out/matrix.svg"] {
+    for name in ["out/fabric.svg", "out/matrix.svg", "out/fabric.html"] {
         folder.write(name, "an earlier measurement");
     }
     for (args, has_plot) in [(&[][..], true), (&["--soak", "100ms"], false)] {
@@ -63,5 +63,6 @@ fn pictures_of_an_earlier_measurement_are_replaced_or_removed() {
         let plot = std::fs::read_to_string(path("fabric.svg"));
         assert_eq!(plot.is_ok_and(|svg| svg.starts_with("<svg")), has_plot, "{text}");
         assert_eq!((path("fabric.svg").exists(), path("matrix.svg").exists()), (has_plot, false));
+        assert!(folder.read("out/fabric.html").contains("<title>Network to a</title>"), "{text}");
     }
 }

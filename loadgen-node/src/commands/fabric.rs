@@ -35,6 +35,9 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "must be above 0 and at most 100000000".into())
 }
 
+/// Page of a measurement, beside its figures.
+pub(super) const PAGE: &str = "fabric.html";
+
 const PLOT: &str = "fabric.svg";
 const HEAT_MAP: &str = "matrix.svg";
 const MAX_ROUNDS: usize = 1000;
@@ -111,7 +114,7 @@ pub(crate) struct FabricArgs {
     /// File for the report as JSON; - writes it to standard output instead of the tables
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     json: Option<PathBuf>,
-    /// Folder for fabric.json and its plot, fabric.svg or matrix.svg [default: out/fabric]
+    /// Folder for fabric.json, its page fabric.html, and its plot, fabric.svg or matrix.svg [default: out/fabric]
     #[arg(long, value_name = "DIR", help_heading = MEASUREMENT)]
     output: Option<PathBuf>,
 }
@@ -266,30 +269,27 @@ pub(super) fn execute(settings: &CommandSettings<FabricArgs>) -> Result<u8, RunE
     let folder = args.output.unwrap_or_else(|| "out/fabric".into());
     let _claim = interruptions.prepare(&folder)?;
     let figures = plan.run()?;
-    let failed =
-        |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
     let text = serde_json::to_string_pretty(&figures)
-        .map_err(|error| failed(FABRIC, error.to_string()))?;
+        .map_err(|error| RunError::Failed(format!("cannot make {FABRIC}: {error}")))?;
     let text = format!("{text}\n");
-    // Pictures of an earlier measurement would contradict these figures.
-    for picture in [PLOT, HEAT_MAP] {
-        output::remove(&folder.join(picture))?;
+    // A page and pictures of an earlier measurement would contradict these figures.
+    for file in [PAGE, PLOT, HEAT_MAP] {
+        output::remove(&folder.join(file))?;
     }
     output::write(&folder.join(FABRIC), text.as_bytes())?;
     if let Some(path) = &args.statement {
         output::write(path, report::statement::markdown(&figures).as_bytes())?;
     }
-    let mut files = FABRIC.to_owned();
-    let has_plot = !figures.bandwidth.is_empty();
     let pictures = [
-        (PLOT, has_plot.then(|| report::fabric_plot::svg(&figures))),
-        (HEAT_MAP, figures.matrix.as_ref().map(report::fabric_matrix::svg)),
+        (PAGE, Some(report::page::fabric(&figures))),
+        (PLOT, report::page::fabric_plot(&figures)),
+        (HEAT_MAP, report::page::fabric_matrix(&figures)),
     ];
-    for (picture, svg) in pictures {
-        let Some(svg) = svg else { continue };
-        let svg = svg.map_err(|error| failed(picture, error.to_string()))?;
-        output::write(&folder.join(picture), svg.as_bytes())?;
-        files += &format!(" and {picture}");
+    let mut files = FABRIC.to_owned();
+    for (file, content) in pictures {
+        let Some(content) = content else { continue };
+        output::write(&folder.join(file), content.as_bytes())?;
+        files += &format!(", {file}");
     }
     if args.json.as_deref().map_or(Ok(true), |path| output::put(path, &text))? {
         let tables = report::fabric::render(&figures);

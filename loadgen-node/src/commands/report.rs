@@ -1,4 +1,5 @@
-//! `loadgen-node report`: reports of runs, as a page for a browser or as tables for other programs.
+//! `loadgen-node report`: reports of runs, as a page for a browser or as tables for other programs,
+//! and the page of a network measurement.
 
 use std::{
     os::unix::ffi::OsStrExt as _,
@@ -7,8 +8,9 @@ use std::{
 
 use clap::ValueEnum;
 
+use super::fabric::PAGE as FABRIC_PAGE;
 use crate::{
-    RunError, output,
+    RunError, fabric, output,
     recording::{RecordedRun, folder_name, runs_in},
     report::{self, page::Entry},
 };
@@ -16,15 +18,16 @@ use crate::{
 /// Options of `loadgen-node report`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Folders of finished runs, or folders that contain such folders, up to three levels down
+    /// Folders of finished runs, or folders that contain such folders, up to three levels down; or the
+    /// folder of a measurement by `fabric`, whose page is written again
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// html: a page for any browser, without network access; markdown: tables; csv: a row for each
     /// run and for each of its nodes
     #[arg(long, value_name = "FORMAT", default_value = "html", help_heading = "Output")]
     format: Format,
-    /// File to write, or - for standard output [default: report.html in the given folder; for
-    /// several folders report.html in this folder; - for markdown and csv]
+    /// File to write, or - for standard output [default: report.html or fabric.html in the given
+    /// folder; for several folders report.html in this folder; - for markdown and csv]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
@@ -41,6 +44,7 @@ const PAGE: &str = "report.html";
 impl ReportArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let default = match (self.format, &self.runs[..]) {
+            (Format::Html, [folder]) if output::is_fabric(folder) => folder.join(FABRIC_PAGE),
             (Format::Html, [run]) => run.join(PAGE),
             (Format::Html, _) => PAGE.into(),
             _ => "-".into(),
@@ -55,6 +59,12 @@ impl ReportArgs {
 
     /// Returns the report. Addresses of other pages are relative to the folder of `path`.
     fn text(&self, path: &Path) -> Result<String, RunError> {
+        match (self.format, &self.runs[..]) {
+            (Format::Html, [folder]) if output::is_fabric(folder) => {
+                return Ok(report::page::fabric(&fabric::report::Report::read(folder)?));
+            }
+            _ => {}
+        }
         let base = path.parent().and_then(|folder| folder.join(".").canonicalize().ok());
         let (mut entries, mut unread) = (Vec::new(), Vec::new());
         for folder in &self.runs {

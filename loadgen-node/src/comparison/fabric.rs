@@ -2,27 +2,16 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use netdiv_node_common::resources::{files, json};
-
 use super::subject::{MeasuredFigure, NetworkKind, Subject, SubjectKind};
 use crate::{
     RunError,
     fabric::{figures::Bandwidth, report::Report},
-    output,
     recording::histograms::Histograms,
     units::size,
 };
 
 pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
-    let path = folder.join(output::FABRIC);
-    let wrong = |why: &dyn std::fmt::Display| {
-        RunError::Usage(format!(
-            "{}: {why}; pass the output folder of a measurement by this version of `loadgen-node fabric`",
-            path.display()
-        ))
-    };
-    let text = files::read(&path, u64::MAX).map_err(|error| wrong(&error))?;
-    let report: Report = json::from_slice(&text).map_err(|error| wrong(&error))?;
+    let report = Report::read(folder)?;
     Ok(Subject {
         folder: folder.into(),
         kind: SubjectKind::Network(kind(&report)),

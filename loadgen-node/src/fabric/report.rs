@@ -1,5 +1,8 @@
 //! All figures of one measurement: `fabric.json`.
 
+use std::path::Path;
+
+use netdiv_node_common::resources::{files, json};
 use netdiv_qdl::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +12,7 @@ use super::{
     figures::{Bandwidth, Benchmark, OpenLoop, RoundTrip, Route},
     matrix::figures::Matrix,
 };
+use crate::{RunError, output::FABRIC};
 
 /// All figures of one measurement.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +61,18 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Reads the measurement in a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
+        let path = folder.join(FABRIC);
+        let text = files::read(&path, u64::MAX).map_err(|error| error.to_string());
+        text.and_then(|text| json::from_slice(&text)).map_err(|why| {
+            RunError::Usage(format!(
+                "{}: {why}; pass the output folder of a measurement by this version of `loadgen-node fabric`",
+                path.display()
+            ))
+        })
+    }
+
     /// Returns the chosen options of egress: each name with its value.
     pub(crate) fn way_out(&self) -> impl Iterator<Item = (&'static str, String)> {
         let chosen = [

@@ -12,10 +12,7 @@ use netdiv_node_common::resources::files;
 use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use self::{histograms::Histograms, series::SeriesRow};
-use crate::{
-    RunError,
-    output::{self, FABRIC},
-};
+use crate::{RunError, output};
 
 /// Latencies that LoadGen logs: the prefix of each in the keys of `loadgen_latency_ns`, and its
 /// name.
@@ -62,10 +59,10 @@ pub(crate) struct RecordedRun {
 impl RecordedRun {
     /// Reads a run. The error names the file.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
-        if !folder.join(output::RESULT).exists() && folder.join(FABRIC).exists() {
+        if output::is_fabric(folder) {
             return Err(RunError::Usage(format!(
-                "{} holds a network measurement (`loadgen-node fabric`), not a run: open the picture beside its {FABRIC}, \
-                 fabric.svg or matrix.svg, or compare it with another measurement by `loadgen-node compare`",
+                "{} holds a network measurement (`loadgen-node fabric`), not a run: report it alone and with --format html, or compare it \
+                 with another measurement by `loadgen-node compare`",
                 folder.display()
             )));
         }

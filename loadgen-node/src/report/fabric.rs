@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{
-    fabric_matrix, fabric_result,
+    fabric_matrix, fabric_result::{self, best},
     fabric_rounds::{basis, range, rounds},
-    table,
+    part::Part,
+    table::TextTable,
 };
 use crate::{
     fabric::{
@@ -18,6 +19,10 @@ use crate::{
 };
 
 pub(crate) fn render(report: &Report) -> String {
+    parts(report).iter().map(Part::to_string).collect::<Vec<_>>().join("\n\n")
+}
+
+pub(crate) fn parts(report: &Report) -> Vec<Part> {
     let Report { connections_per_node, streams_per_connection, io_threads, .. } = report;
     let mut head = vec![format!(
         "fabric over {}{}: connections to each node {connections_per_node}, streams on each {streams_per_connection}, \
@@ -28,25 +33,32 @@ pub(crate) fn render(report: &Report) -> String {
     head.extend(describe_egress(report));
     head.extend(choice(report));
     head.extend(report.routes.iter().map(route));
-    let mut parts = vec![Some(head.join("\n"))];
+    let mut parts = vec![Part::Text(head.join("\n"))];
     if !report.bandwidth.is_empty() {
         parts.extend([
-            Some(round_trips(&report.round_trips)),
-            Some(bandwidth(&report.bandwidth)),
-            Some(rounds(report)),
-            Some(effort(&report.bandwidth)),
-            notes(&report.bandwidth),
-            by_node_and_stream(&report.bandwidth),
-            slow_nodes(report),
-            share_of_link(report),
+            Part::Table(round_trips(&report.round_trips)),
+            Part::Table(bandwidth(&report.bandwidth)),
+            Part::Text(rounds(report)),
+            Part::Table(effort(&report.bandwidth)),
         ]);
+        parts.extend(notes(&report.bandwidth).map(Part::bad));
+        parts.extend(by_node_and_stream(&report.bandwidth).map(Part::Table));
+        parts.extend(slow_nodes(report).map(Part::bad));
+        parts.extend(share_of_link(report).map(Part::Text));
     }
-    parts.push(report.matrix.as_ref().map(|matrix| fabric_matrix::render(matrix, report)));
-    parts.push(report.soak.as_ref().map(soak));
-    parts.push((!report.open_loop.is_empty()).then(|| open_loop(&report.open_loop)));
-    parts.push((!report.benchmarks.is_empty()).then(|| benchmarks(&report.benchmarks)));
-    parts.push(fabric_result::sentence(report));
-    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+    parts.extend(report.matrix.iter().flat_map(|matrix| fabric_matrix::parts(matrix, report)));
+    if let Some(cell) = &report.soak {
+        parts.push(Part::Table(soak(cell)));
+        parts.extend(notes(std::slice::from_ref(cell)).map(Part::bad));
+    }
+    if !report.open_loop.is_empty() {
+        parts.push(Part::Table(open_loop(&report.open_loop)));
+    }
+    if !report.benchmarks.is_empty() {
+        parts.push(Part::Table(benchmarks(&report.benchmarks)));
+    }
+    parts.extend(fabric_result::sentence(report).map(Part::Text));
+    parts
 }
 
 fn describe_egress(report: &Report) -> Option<String> {
@@ -65,7 +77,7 @@ fn choice(report: &Report) -> Option<String> {
 
 /// Returns a table of the effort behind the figures: the range of the rounds, the processor time of
 /// both ends, and the counts of the transport.
-fn effort(cells: &[Bandwidth]) -> String {
+fn effort(cells: &[Bandwidth]) -> TextTable {
     let row = |cell: &Bandwidth| {
         let path = cell.path.as_ref();
         let far = cell.far_ends.iter().map(|far| far.processor_seconds_per_byte);
@@ -93,11 +105,11 @@ fn effort(cells: &[Bandwidth]) -> String {
         "cwnd, MB",
         "bound by",
     ];
-    table::table(titles, 1, cells.iter().map(row))
+    TextTable::new(titles, 1, cells.iter().map(row))
 }
 
 /// Returns the limit of a rate, if it is not the network.
-fn bound_by(cell: &Bandwidth) -> &'static str {
+pub(super) fn bound_by(cell: &Bandwidth) -> &'static str {
     match (cell.is_bound_by_processor(), &cell.shortages[..]) {
         (true, _) => "PROCESSOR",
         (false, []) => "",
@@ -149,7 +161,7 @@ fn notes(cells: &[Bandwidth]) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("\n"))
 }
 
-fn soak(cell: &Bandwidth) -> String {
+fn soak(cell: &Bandwidth) -> TextTable {
     let ms = |ns: Option<u64>| or_empty(ns, |ns| format!("{:.2}", ns as f64 / 1e6));
     let rates = cell
         .intervals
@@ -169,14 +181,10 @@ fn soak(cell: &Bandwidth) -> String {
         ("resent by the transport", or_empty(cell.path.as_ref(), |p| p.sent_again.to_string())),
     ];
     let rows = facts.into_iter().map(|(what, value)| [what.to_owned(), value]);
-    [Some(table::table(["soak", ""], 1, rows)), notes(std::slice::from_ref(cell))]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("\n")
+    TextTable::new(["soak", ""], 1, rows)
 }
 
-fn open_loop(runs: &[OpenLoop]) -> String {
+fn open_loop(runs: &[OpenLoop]) -> TextTable {
     let us = |ns: u64| format!("{:.0}", ns as f64 / 1000.0);
     let row = |run: &OpenLoop| {
         let sizes = format!("{} / {}", size(run.message_bytes), size(run.answer_bytes));
@@ -205,13 +213,13 @@ fn open_loop(runs: &[OpenLoop]) -> String {
         "max",
         "",
     ];
-    table::table(titles, 2, runs.iter().map(row))
+    TextTable::new(titles, 2, runs.iter().map(row))
 }
 
-/// Names the nodes that are slow in the cell with the most bytes per second of each direction.
+/// Names the nodes that are slow in the best cell of each direction.
 fn slow_nodes(report: &Report) -> Option<String> {
     let named = Direction::ALL.iter().filter_map(|direction| {
-        let best = fabric_result::best(report, *direction)?;
+        let best = best(&report.bandwidth, *direction)?;
         let (slow, usual) = best.slow_nodes()?;
         let slow: Vec<_> = slow
             .iter()
@@ -240,7 +248,7 @@ fn route(route: &Route) -> String {
     )
 }
 
-fn round_trips(trips: &[RoundTrip]) -> String {
+fn round_trips(trips: &[RoundTrip]) -> TextTable {
     let us = |ns: u64| format!("{:.0}", ns as f64 / 1000.0);
     let row = |trip: &RoundTrip| {
         [
@@ -254,10 +262,10 @@ fn round_trips(trips: &[RoundTrip]) -> String {
         ]
     };
     let titles = ["round trip, µs", "message", "p50", "p90", "p99", "p99.9", "max"];
-    table::table(titles, 1, trips.iter().map(row))
+    TextTable::new(titles, 1, trips.iter().map(row))
 }
 
-fn bandwidth(cells: &[Bandwidth]) -> String {
+fn bandwidth(cells: &[Bandwidth]) -> TextTable {
     let row = |cell: &Bandwidth| {
         let Rate { bytes_per_second_to_nodes: to, bytes_per_second_from_nodes: from, .. } =
             cell.total;
@@ -274,15 +282,13 @@ fn bandwidth(cells: &[Bandwidth]) -> String {
         ]
     };
     let titles = ["payload; both ways: to + from", "GB/s", "Gbit/s", "messages/s"];
-    table::table(titles, 1, cells.iter().map(row))
+    TextTable::new(titles, 1, cells.iter().map(row))
 }
 
 /// Returns a table of the rates of each node and of each stream, in the cell with the most bytes
 /// per second to the nodes. `None` for a single stream.
-fn by_node_and_stream(cells: &[Bandwidth]) -> Option<String> {
-    let most = |cell: &&Bandwidth| cell.total.bytes_per_second_to_nodes;
-    let to_nodes = cells.iter().filter(|cell| cell.direction == Direction::ToNodes);
-    let cell = to_nodes.max_by(|a, b| most(a).total_cmp(&most(b)))?;
+fn by_node_and_stream(cells: &[Bandwidth]) -> Option<TextTable> {
+    let cell = best(cells, Direction::ToNodes)?;
     if cell.streams.len() < 2 {
         return None;
     }
@@ -295,10 +301,10 @@ fn by_node_and_stream(cells: &[Bandwidth]) -> Option<String> {
     };
     let rows = [rates("node", &cell.nodes), rates("stream", &cell.streams)].concat();
     let title = format!("{} at {}", cell.direction, size(cell.message_bytes));
-    Some(table::table([&title, "", "GB/s", "Gbit/s"], 2, rows))
+    Some(TextTable::new([&title, "", "GB/s", "Gbit/s"], 2, rows))
 }
 
-fn benchmarks(benchmarks: &[Benchmark]) -> String {
+fn benchmarks(benchmarks: &[Benchmark]) -> TextTable {
     let row = |benchmark: &Benchmark| {
         let target = benchmark.target_samples_per_second;
         let verdict = match benchmark.carried {
@@ -316,23 +322,12 @@ fn benchmarks(benchmarks: &[Benchmark]) -> String {
         ]
     };
     let titles = ["MLPerf, Appendix B", "bytes in", "bytes out", "carries /s", "target /s", ""];
-    table::table(titles, 1, benchmarks.iter().map(row))
+    TextTable::new(titles, 1, benchmarks.iter().map(row))
 }
 
 /// Compares the best bandwidth with the speed that the interfaces report.
 fn share_of_link(report: &Report) -> Option<String> {
-    let mut interfaces: Vec<_> = report
-        .routes
-        .iter()
-        .filter_map(|route| route.link.as_ref())
-        .filter_map(|link| Some((link.interface.as_str(), link.speed_mbit_per_second?)))
-        .collect();
-    interfaces.sort_unstable();
-    interfaces.dedup();
-    if interfaces.is_empty() {
-        return None;
-    }
-    let speed = interfaces.iter().map(|(_, speed)| *speed as f64 * 1e6 / 8.0).sum::<f64>();
+    let speed = link_bytes_per_second(report)?;
     let best = |pick: fn(&Rate) -> f64| {
         report.bandwidth.iter().map(|cell| pick(&cell.total)).fold(0.0, f64::max)
     };
@@ -344,4 +339,12 @@ fn share_of_link(report: &Report) -> Option<String> {
         100.0 * to / speed,
         100.0 * from / speed
     ))
+}
+
+/// Returns the speed that this machine's interfaces to the nodes report, all together.
+pub(super) fn link_bytes_per_second(report: &Report) -> Option<f64> {
+    let links = report.routes.iter().filter_map(|route| route.link.as_ref());
+    let speeds: BTreeMap<_, _> =
+        links.filter_map(|link| Some((&link.interface, link.speed_mbit_per_second?))).collect();
+    (!speeds.is_empty()).then(|| speeds.values().sum::<u64>() as f64 * 1e6 / 8.0)
 }

@@ -8,15 +8,16 @@ use crate::{
     units::{gigabits, size},
 };
 
-/// Returns the measurement of a direction with the most bytes per second.
-pub(super) fn best(report: &Report, direction: Direction) -> Option<&Bandwidth> {
-    let of_direction = report.bandwidth.iter().filter(|cell| cell.direction == direction);
+/// Returns the cell of a direction with the most bytes per second.
+pub(super) fn best(cells: &[Bandwidth], direction: Direction) -> Option<&Bandwidth> {
+    let of_direction = cells.iter().filter(|cell| cell.direction == direction);
     of_direction.max_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()))
 }
 
 /// Returns the best rate of each direction, and what limited them; `None` without such rates.
 pub(super) fn sentence(report: &Report) -> Option<String> {
-    let best: Vec<_> = Direction::ALL.into_iter().filter_map(|one| best(report, one)).collect();
+    let best = |direction| best(&report.bandwidth, direction);
+    let best: Vec<_> = Direction::ALL.into_iter().filter_map(best).collect();
     let rate = |cell: &&Bandwidth| {
         let (rate, bytes) = (gigabits(cell.bytes_per_second()), size(cell.message_bytes));
         format!("{rate} Gbit/s {} with {bytes}", cell.direction)

@@ -123,7 +123,7 @@ fn cell(text: &str) -> String {
 
 /// Puts an apostrophe before a text that a spreadsheet would take for a formula. Nodes choose their
 /// own names, so that a name may look like one.
-fn escape_formula(text: &str) -> String {
+pub(super) fn escape_formula(text: &str) -> String {
     match text.starts_with(['=', '+', '-', '@']) {
         true => format!("'{text}"),
         false => text.into(),

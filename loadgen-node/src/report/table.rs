@@ -2,7 +2,7 @@
 //! table that is too wide is folded: figures that do not fit continue in another block below,
 //! beside the same names, and a long name continues on another line.
 
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use netdiv_node_common::process::fold_tables;
@@ -10,14 +10,38 @@ use netdiv_node_common::process::fold_tables;
 /// Spaces between columns.
 const GAP: u16 = 2;
 
-/// Returns rows under titles. The first `names` columns are aligned to the left; the others hold
-/// figures.
+/// Rows under titles. The first `names` columns are aligned to the left; the others hold figures.
+#[derive(Debug)]
+pub(crate) struct TextTable {
+    pub(crate) titles: Vec<String>,
+    pub(crate) names: usize,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    pub(crate) fn new<const N: usize>(
+        titles: [&str; N],
+        names: usize,
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
+        let titles = titles.map(str::to_owned).into();
+        Self { titles, names, rows: rows.into_iter().map(Vec::from).collect() }
+    }
+}
+
+impl fmt::Display for TextTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&table_of_rows(self.titles.clone(), self.names, self.rows.iter().cloned()))
+    }
+}
+
+/// Returns a [`TextTable`] as text.
 pub(crate) fn table<const N: usize>(
     titles: [&str; N],
     names: usize,
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    table_of_rows(titles.map(str::to_owned).into(), names, rows.into_iter().map(Vec::from))
+    TextTable::new(titles, names, rows).to_string()
 }
 
 /// Like [`table`], but with as many columns as there are titles.

@@ -114,7 +114,7 @@ fn slow_finding(what: SlowPart, pair: &PairRates<'_>, usual: &UsualRates) -> Slo
 
 /// Returns the rate that the fastest quarter of the pairs reaches. The median would be too low:
 /// with one slow host of three, two thirds of all pairs are slow.
-pub(crate) fn usual_rate(rates: impl Iterator<Item = f64>) -> f64 {
+fn usual_rate(rates: impl Iterator<Item = f64>) -> f64 {
     quantile(rates, 3)
 }
 

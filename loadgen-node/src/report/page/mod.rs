@@ -7,6 +7,8 @@ pub(in crate::report) mod axis;
 mod comparison;
 mod curves;
 pub(in crate::report) mod elements;
+mod fabric;
+mod heat_map;
 mod nodes;
 mod phrases;
 pub(in crate::report) mod plot;
@@ -36,7 +38,12 @@ use crate::{
     units::count,
 };
 
-pub(crate) use self::{comparison::comparison, summary::Entry, sweep::sweep};
+pub(crate) use self::{
+    comparison::comparison,
+    fabric::{fabric, fabric_matrix, fabric_plot},
+    summary::Entry,
+    sweep::sweep,
+};
 
 /// Maximum length of the series that a page contains for downloading, in bytes.
 const SERIES: usize = 250_000;
