@@ -13,13 +13,14 @@ use crate::{
     RunError, fabric, output,
     recording::{RecordedRun, folder_name, runs_in},
     report::{self, page::Entry},
+    recording::sweep::{SWEEP, SweepRecord},
 };
 
 /// Options of `loadgen-node report`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Folders of finished runs, or folders that contain such folders, up to three levels down; or the
-    /// folder of a measurement by `fabric`, whose page is written again
+    /// Folders of finished runs, or folders that contain such folders, up to three levels down; or one
+    /// folder of `fabric` or of `sweep`, whose page is written again
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// html: a page for any browser, without network access; markdown: tables; csv: a row for each
@@ -62,6 +63,9 @@ impl ReportArgs {
         match (self.format, &self.runs[..]) {
             (Format::Html, [folder]) if output::is_fabric(folder) => {
                 return Ok(report::page::fabric(&fabric::report::Report::read(folder)?));
+            }
+            (Format::Html, [folder]) if folder.join(SWEEP).exists() => {
+                return Ok(report::page::sweep(&SweepRecord::read(folder)?));
             }
             _ => {}
         }
