@@ -331,21 +331,28 @@ fn heat_map(matrix: &Matrix) -> Markup {
     )
 }
 
-/// Returns the plot of rates over the message size as an SVG file.
+/// Returns the plot of rates over the message size as an SVG file, with its legend.
 pub(crate) fn fabric_plot(report: &Report) -> Option<String> {
-    curves(report)?.svg().map(|svg| file(&svg))
+    let plot = curves(report)?;
+    let legend = html! {
+        text x="50" y="10" { @for (name, colour) in plot.legend() {
+            tspan fill=(colour) dx="12" { "■ " } tspan { (name) }
+        } }
+    };
+    // A browser shows a picture without a width as wide as it can.
+    let svg = plot.svg()?.0.replacen("<svg ", "<svg width=\"640\" ", 1);
+    Some(file(&svg.replace("</svg>", &(legend.0 + "</svg>"))))
 }
 
 /// Returns the heat map as an SVG file.
 pub(crate) fn fabric_matrix(report: &Report) -> Option<String> {
-    report.matrix.as_ref().map(|matrix| file(&heat_map::svg(matrix)))
+    report.matrix.as_ref().map(|matrix| file(&heat_map::svg(matrix).0))
 }
 
 /// Returns a picture as a file of its own, with the style of the pages.
-fn file(svg: &Markup) -> String {
-    let style =
-        format!("><style>{STYLE}svg {{ width: 640px; }} svg text {{ font-size: 10px; }}</style>");
-    svg.0.replacen('>', &style, 1)
+fn file(svg: &str) -> String {
+    let style = format!("><style>{STYLE}svg text {{ font-size: 10px; }}</style>");
+    svg.replacen('>', &style, 1)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(super) fn svg(matrix: &Matrix) -> Markup {
         }
     };
     html! {
-        svg.fixed xmlns="http://www.w3.org/2000/svg" role="img" viewBox=(format!("0 0 {width} {}", scale + 3 * MARGIN))
+        svg.fixed xmlns="http://www.w3.org/2000/svg" role="img" viewBox=(format!("0 0 {width} {}", scale + 3 * MARGIN)) width=(width)
             style=(format!("width:{width}px")) {
             title { "Rates between hosts" }
             desc { "Rows send, columns receive messages of " (size(matrix.message_bytes)) ". The highest rate is " (rate(highest)) "." }
