@@ -74,6 +74,12 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         let script = command.split(' ').nth(1).unwrap_or(command);
         facts.push(("accuracy", format!("the official script computes it: {script}")));
     }
+    if let Some(limit) = result.settings.get("max_in_flight") {
+        let text = format!(
+            "{limit} samples over all nodes; times of nodes are netdiv's own, measured from sending, and not LoadGen's"
+        );
+        facts.push(("maximum in flight", text));
+    }
     for shortage in &result.shortages {
         facts.push(("short of processors", shortage.to_string()));
     }
