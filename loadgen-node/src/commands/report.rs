@@ -11,9 +11,9 @@ use clap::ValueEnum;
 use super::fabric::PAGE as FABRIC_PAGE;
 use crate::{
     RunError, fabric, output,
+    recording::sweep::{SWEEP, SweepRecord},
     recording::{RecordedRun, folder_name, runs_in},
     report::{self, page::Entry},
-    recording::sweep::{SWEEP, SweepRecord},
 };
 
 /// Options of `loadgen-node report`.

@@ -87,7 +87,7 @@ impl Load {
     pub(crate) fn unit(self) -> &'static str {
         match self {
             Self::Rate => "queries/s",
-            Self::Concurrency => "in flight",
+            Self::Concurrency => "samples in flight",
         }
     }
 }

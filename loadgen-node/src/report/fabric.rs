@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    fabric_matrix, fabric_result::{self, best},
+    fabric_matrix,
+    fabric_result::{self, best},
     fabric_rounds::{basis, range, rounds},
     part::Part,
     table::TextTable,

@@ -110,6 +110,15 @@ impl Runner<'_> {
             None => Loads::up_to(self.rate_in_offline(nodes)?),
         };
         self.estimate.begin_set(&loads);
+        info!(
+            "{}, {} from {} to {} {}: {}",
+            count(nodes, "node"),
+            count(loads.0.len(), "step"),
+            loads.0.first().unwrap_or(&0.0),
+            loads.0.last().unwrap_or(&0.0),
+            self.settings.load.unit(),
+            self.estimate.text(Duration::ZERO)
+        );
         let mut tried = Vec::new();
         for load in loads.0 {
             tried.push((load, self.step(nodes, load, false)?));
@@ -220,6 +229,7 @@ impl Runner<'_> {
             None => {
                 fields.extend([
                     format!("min_query_count={samples}"),
+                    "max_query_count=0".into(),
                     "min_duration_ms=1".into(),
                     "sample_concatenate_permutation=true".into(),
                 ]);

@@ -8,10 +8,11 @@ use std::{
 };
 
 use netdiv_node_common::{process::TimeSpan, resources::files};
-use netdiv_rules::{Division, Mode, Scenario};
+use netdiv_rules::{Division, Mode, Scenario, statistics::min_queries};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tracing::warn;
 
 use super::loads::Loads;
 use crate::{
@@ -125,6 +126,13 @@ impl SweepArgs {
         recorded.extend(own.map(|(key, value)| (key.clone(), value.clone())));
         of_runs.retain(|key, _| !OWN_KEYS.contains(&&**key) || key == "setting");
         let test = prepare(config)?;
+        let (pass, enough) = (test.loaded_samples().max(1), min_queries(0, PERCENTILE));
+        if load == Load::Rate && self.step_samples.max(pass) < enough {
+            warn!(
+                "--step-samples {}: LoadGen's early stopping calls a step of fewer than {enough} samples INVALID",
+                self.step_samples
+            );
+        }
         Ok(SweepSettings {
             benchmark: test.config.benchmark.clone(),
             load,
@@ -134,7 +142,7 @@ impl SweepArgs {
             node_sets,
             step_time,
             step_samples: self.step_samples,
-            pass: test.loaded_samples().max(1),
+            pass,
             bounds: bounds(&test),
             output,
             is_quiet: args.quiet.unwrap_or(false),
@@ -220,8 +228,7 @@ fn bounds(test: &LoadGenTest) -> Bounds {
     }
 }
 
-/// Returns the digest of each file that the settings name, by its key. For a folder, it covers the
-/// names, lengths and times of its files.
+/// Returns the digest of each file that the settings name, by its key.
 fn digests(settings: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, RunError> {
     let texts = settings.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
     let paths = texts.flat_map(|(key, text)| text.split('+').map(move |path| (key, path)));
@@ -233,18 +240,27 @@ fn digests(settings: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String
     Ok(digests)
 }
 
+/// Maximum length of a file whose content is read for its digest.
+const MAX_READ_BYTES: u64 = 256 << 20;
+
+/// Returns the digest of a file's content, or of the length and the time of a long file. That of a
+/// folder covers the names, lengths and times of its files.
 fn digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    if path.is_dir() {
-        let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-        entries.sort_by_key(fs::DirEntry::path);
-        for entry in entries {
-            let about = entry.metadata()?;
-            let changed = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            hash.update(format!("{:?} {} {changed:?}\n", entry.file_name(), about.len()));
-        }
-    } else {
+    let about = fs::metadata(path)?;
+    if about.is_file() && about.len() <= MAX_READ_BYTES {
         io::copy(&mut files::open(path)?, &mut hash)?;
+        return Ok(hex::encode(hash.finalize()));
+    }
+    let mut files = vec![path.to_owned()];
+    if about.is_dir() {
+        files = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        files.sort();
+    }
+    for file in files {
+        let about = fs::metadata(&file)?;
+        let changed = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        hash.update(format!("{file:?} {} {changed:?}\n", about.len()));
     }
     Ok(hex::encode(hash.finalize()))
 }

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     record::Distribution,
-    report::listing::escape_formula,
     recording::sweep::{Load, Step, SweepRecord},
+    report::listing::escape_formula,
     units::count,
 };
 
