@@ -63,8 +63,9 @@ fn a_sweep_ends_within_five_percent_of_what_the_nodes_sustain() {
     let best = &record["best"][0];
     let (valid, invalid) = (best["load"].as_f64(), best["lowest_invalid"].as_f64());
     let (valid, invalid) = valid.zip(invalid).expect("both ends");
+    // In 1.5 s, nodes of 1,600 samples/s fall behind by less than the bound up to 2,000.
     assert!(
-        (800.0..1700.0).contains(&valid) && valid < invalid && invalid <= 1.05 * valid,
+        (800.0..2100.0).contains(&valid) && valid < invalid && invalid <= 1.05 * valid,
         "{best}"
     );
     assert_eq!(record["finished"], true);
@@ -299,7 +300,7 @@ fn invalid_sweeps_are_refused() {
         "--dataset=synthetic:4x4",
         "--max-in-flight=3",
     ];
-    for more in ["--scenario=server", "--division=network"] {
-        loadgen_node(&[&run[..], &[more]].concat()).expect_text(2, "max-in-flight");
+    for more in [&["--scenario=server"][..], &["--scenario=offline", "--division=network"]] {
+        loadgen_node(&[&run[..], more].concat()).expect_text(2, "max-in-flight");
     }
 }

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Makes the pictures of README and docs: sweeps of a language model without a model over one and two nodes, and of digits; and the report of a
+# run. Its programs, settings and folder are those of report.sh. Takes ten minutes on a machine with nothing else to do.
+#
+#   tests/browser/pictures.sh
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+OUT=${OUT:-$here/../../out/pictures}
+. "$here/setup.sh"
+
+for name in chat-a chat-b; do
+    start $name --engine tokens --tokens-ttft 30ms --tokens-tpot 4ms --tokens-output 20-60 --max-in-flight-samples 32
+done
+start digits-a --model digits
+sweep() {
+    "$BIN/loadgen-node" sweep --step-time 15s --output "$OUT/sweeps/$1" "${@:2}" | tee "$OUT/$1.txt"
+}
+sweep tokens --benchmark chat --dataset synthetic-ids:100x16-1024 --nodes "$(address chat-a),$(address chat-b)" --nodes-of 1,2 \
+    --setting use_token_latencies=true --setting server_ttft_latency=500000000 --setting server_tpot_latency=8000000
+sweep digits --benchmark digits --nodes "$(address digits-a)" --setting server_target_latency_ns=50000000
+best=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best"][-1]["folder"])' "$OUT/sweeps/tokens/sweep.json")
+"$BIN/loadgen-node" report "$OUT/sweeps/tokens/$best"
+cd "$OUT" && cp "$here/shots.mjs" . && node shots.mjs "$(command -v chromium)" \
+    sweeps/tokens/report.html="$here/../../docs/sweep-tokens.png" sweeps/digits/report.html="$here/../../docs/sweep-digits.png" \
+    "sweeps/tokens/$best/report.html=$here/../../docs/report.png"
