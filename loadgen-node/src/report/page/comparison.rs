@@ -6,6 +6,7 @@ use super::{
     curves,
     elements::{document, list, multiples, picture, table},
     plot::LINES,
+    summary::MEASURES,
 };
 use crate::{
     comparison::{Change, ChangeJudgement, Comparison, Figure, Side, Spread},
@@ -54,12 +55,13 @@ pub(crate) fn comparison(of: &Comparison) -> String {
                 &[],
                 &html! { @for figure in &of.figures { (row(figure)) } },
             ))
-            h2 { "Distributions" }
-            (multiples(&html! {
-                (distribution(&of.sides, Measure::Latency, "Latency of whole responses, all runs of a side together"))
-                (distribution(&of.sides, Measure::FirstToken, "Time to the first token (TTFT)"))
-                (distribution(&of.sides, Measure::FurtherToken, "Time for each further token (TPOT)"))
-            }))
+            @let pictures = html! {
+                @for (measure, title) in MEASURES { (distribution(&of.sides, measure, title)) }
+            };
+            @if !pictures.0.is_empty() {
+                h2 { "Distributions of all runs of a side together" }
+                (multiples(&pictures))
+            }
         },
     )
 }

@@ -128,11 +128,11 @@ pub(super) fn tiles_of(result: &RunResult) -> Markup {
     let (kept, gone) = (named(false), named(true));
     let nodes = Tile {
         label: "nodes",
-        value: result.nodes.len().to_string(),
+        value: kept.len().to_string(),
         note: match (&gone[..], kept.len()) {
             ([], 0..=4) => list(&kept),
             ([], _) => format!("{} to {}", kept[0], kept[kept.len() - 1]),
-            _ => format!("lost: {}", list(&gone)),
+            _ => format!("of {}; lost: {}", result.nodes.len(), list(&gone)),
         },
         is_bad: !gone.is_empty(),
         ..Tile::default()
