@@ -231,50 +231,40 @@ impl Bound {
         }
         let at = axis.at(self.at);
         let far = !axis.contains(self.at);
-        // The labels stand where lines seldom are: low beside a bound of percentiles, which rise to
-        // the right, and above a bound of the other axis.
-        let (line, arrow, label) = match self.along {
+        let points: Vec<_> = points.map(|point| (x.at(point.0), y.at(point.1))).collect();
+        let room = DIGIT * self.label.chars().count() as f64;
+        let covered = |(from, base, anchor): &(f64, f64, &str)| {
+            let from = if *anchor == "end" { from - room } else { *from };
+            let is_covered = |point: &&(f64, f64)| {
+                (from..from + room).contains(&point.0)
+                    && (base - 16.0..base + 8.0).contains(&point.1)
+            };
+            points.iter().filter(is_covered).count()
+        };
+        // The label has the first place that covers the fewest points: beside the bound, or above
+        // the plot, which covers nothing.
+        let above = (right - if far { 16.0 } else { 0.0 }, top - 9.0, "end");
+        let (line, arrow, places) = match self.along {
             Along::X => {
                 let is_right = at > f64::midpoint(left, right);
                 let (side, anchor) = if is_right { (1.0, "end") } else { (-1.0, "start") };
-                let height = if far && !is_right { top + 16.0 } else { bottom - 10.0 };
+                let low = if far && !is_right { top + 16.0 } else { bottom - 10.0 };
                 (
                     (at, at, start, end),
-                    [(at, height - 9.0), (at + 7.0 * side, height - 4.0), (at, height + 1.0)],
-                    (at - 7.0 * side, height, anchor),
+                    [(at, low - 9.0), (at + 7.0 * side, low - 4.0), (at, low + 1.0)],
+                    vec![(at - 7.0 * side, low, anchor), above],
                 )
             }
             Along::Y => {
-                let (tip, height) = if at > top { (7.0, at - 6.0) } else { (-7.0, at - 10.0) };
-                // The label has the place that covers the fewest points.
-                let points: Vec<_> = points.map(|point| (x.at(point.0), y.at(point.1))).collect();
-                let room = DIGIT * self.label.chars().count() as f64;
-                let covered = |(from, base): (f64, f64)| {
-                    let is_covered = |point: &&(f64, f64)| {
-                        (from..from + room).contains(&point.0)
-                            && (base - 16.0..base + 8.0).contains(&point.1)
-                    };
-                    points.iter().filter(is_covered).count()
-                };
-                let (above, below) = (at - 6.0, at + 14.0);
-                let rows = match at {
-                    at if at < top + 16.0 => [below; 2],
-                    at if at > bottom - 18.0 => [above; 2],
-                    _ => [above, below],
-                };
-                let places = [right - room, left + 8.0].map(|from| rows.map(|base| (from, base)));
-                let place = places.into_iter().flatten().min_by_key(|place| covered(*place));
-                let label = match place {
-                    Some((from, base)) if !far => (from, base, "start"),
-                    _ => (right - 16.0, height + 9.0, "end"),
-                };
-                (
-                    (start, end, at, at),
-                    [(right - 10.0, at), (right - 5.0, at + tip), (right, at)],
-                    label,
-                )
+                let tip = if at > top { 7.0 } else { -7.0 };
+                let arrow = [(right - 10.0, at), (right - 5.0, at + tip), (right, at)];
+                let rows = [(at - 6.0, at > top + 16.0), (at + 14.0, at < bottom - 18.0)];
+                let rows = rows.into_iter().filter(|(_, has_room)| *has_room && !far);
+                let row = |(base, _)| [(right, base, "end"), (left + 8.0, base, "start")];
+                ((start, end, at, at), arrow, rows.flat_map(row).chain([above]).collect())
             }
         };
+        let label = places.into_iter().min_by_key(covered).unwrap_or(above);
         let corners = arrow.map(|(x, y)| format!("{},{}", px(x), px(y))).join(" ");
         html! {
             @if far {
