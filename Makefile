@@ -328,6 +328,11 @@ deploy-test: $(if $(PROGRAMS),,build)
 report-test: $(if $(PROGRAMS),,build)
 	BIN=$(or $(PROGRAMS),$(TARGET)/release) tests/browser/report.sh
 
+# The pictures of sweeps and of a report in README and docs.
+.PHONY: pictures
+pictures: $(if $(PROGRAMS),,build)
+	BIN=$(or $(PROGRAMS),$(TARGET)/release) tests/browser/pictures.sh
+
 # The Debian package of both programs, in $(TARGET)/deb; PROGRAMS has programs that are built already.
 .PHONY: deb
 deb: $(if $(PROGRAMS),,build)

@@ -9,7 +9,9 @@ use std::{
 
 pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
 
+use netdiv_node_common::resources::{files, json};
 use netdiv_receivers::FAILED;
+use serde::de::DeserializeOwned;
 use tracing::error;
 
 use crate::{RunError, folder_lock::FolderLock};
@@ -28,6 +30,22 @@ pub(crate) fn is_fabric(folder: &Path) -> bool {
 /// Name to which LoadGen's detail log is renamed if the error of a failed run cannot be appended to
 /// it. No reader takes a file of this name for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";
+
+/// Reads a file of JSON in a folder that `command` has written.
+pub(crate) fn read_json<T: DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    command: &str,
+) -> Result<T, RunError> {
+    let path = folder.join(name);
+    let text = files::read(&path, u64::MAX).map_err(|error| error.to_string());
+    text.and_then(|text| json::from_slice(&text)).map_err(|why| {
+        RunError::Usage(format!(
+            "{}: {why}; pass the output folder of this version of `loadgen-node {command}`",
+            path.display()
+        ))
+    })
+}
 
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {

@@ -99,6 +99,36 @@ async function lookAtPlot(page, svg, name) {
   }
 }
 
+/** Tests the form of a heat map, which does not shrink: its texts, its scale, and what it colours as slow. */
+async function lookAtHeatMap(svg, name) {
+  const map = await svg.evaluate((svg) => ({
+    parts: [...svg.children].slice(0, 2).map((child) => [child.tagName, child.textContent.length > 3]),
+    shrinks: svg.getBoundingClientRect().width < svg.viewBox.baseVal.width - 1,
+    sizes: [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize)),
+    slow: [...svg.querySelectorAll("g > rect[fill='var(--bad)']")].map((rect) => rect.parentNode.querySelector("title").textContent),
+    named: [...svg.querySelectorAll("g > title")].filter((title) => title.textContent.endsWith(", SLOW")).length,
+    pairs: svg.querySelectorAll("g").length,
+    keys: [...svg.querySelectorAll("svg > text")].map((text) => text.textContent),
+  }));
+  assert.deepEqual(map.parts, [["title", true], ["desc", true]], name);
+  assert(!map.shrinks && map.sizes.every((size) => size >= 11), `${name}: ${map.sizes}`);
+  assert(map.pairs >= 6 && map.slow.length === map.named && map.slow.every((title) => title.endsWith(", SLOW")), `${name}: ${map.slow}`);
+  assert(map.keys.some((key) => /GB\/s$/.test(key)), `${name} has a scale: ${map.keys}`);
+  assert.equal(map.keys.includes("SLOW"), map.slow.length > 0, name);
+  // Each square and each step of the scale is visible, in its shade.
+  for (const rect of await svg.$$("rect")) {
+    const { colour, area } = await rect.evaluate((rect) => {
+      const parts = (colour) => colour.match(/\d+/g).slice(0, 3).map(Number);
+      const { fill, fillOpacity } = getComputedStyle(rect);
+      const paper = parts(getComputedStyle(document.body).backgroundColor);
+      const mixed = parts(fill).map((part, place) => Math.round(part * fillOpacity + paper[place] * (1 - fillOpacity)));
+      return { colour: `rgb(${mixed})`, area: rect.width.baseVal.value * rect.height.baseVal.value };
+    });
+    const [count] = await pixels(rect, [colour]);
+    assert(count > area, `${name}: ${count} pixels of ${colour}`);
+  }
+}
+
 /** Tests the form of a page on a wide light screen and on a narrow dark one. `test` gets the wide page. */
 async function look(file, { plots, test = async () => {} }) {
   assert(statSync(file).size < 1_000_000, `${file} is smaller than 1 MB`);
@@ -110,9 +140,10 @@ async function look(file, { plots, test = async () => {} }) {
     assert(over <= 0, `${where} scrolls sideways by ${over} px`);
     const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(paper, width > 400 ? "rgb(255, 255, 255)" : "rgb(22, 24, 26)");
-    const all = await page.$$("svg");
+    const all = await page.$$("svg:not(.fixed)");
     assert.equal(all.length, plots, `pictures of ${where}`);
     for (const svg of all) await lookAtPlot(page, svg, where);
+    for (const svg of await page.$$("svg.fixed")) await lookAtHeatMap(svg, where);
     const grids = await page.$$eval(".multiples", (grids) => grids.map((grid) => [...grid.children].map((one) => one.offsetLeft)));
     for (const grid of grids.filter((grid) => grid.length > 1)) assert.equal(new Set(grid).size, columns, `columns of ${where}`);
     await page.screenshot({ path: `${name}-${width}.png`, fullPage: true });
@@ -143,6 +174,37 @@ async function lookAtTiles(page, labels, gauges) {
 async function downloaded(page, name) {
   const address = await page.getAttribute(`a[download="${name}"]`, "href");
   return Buffer.from(address.split("base64,")[1], "base64").toString().trim().split("\n");
+}
+
+/** Tests the page of a sweep: its tiles, a point for each step, and the table. */
+async function lookAtSweep(folder) {
+  const sweep = JSON.parse(readFileSync(`${folder}/sweep.json`, "utf8"));
+  const hasTokens = sweep.steps.some((step) => step.first_token_ns);
+  const measures = hasTokens ? ["TTFT", "TPOT"] : ["Latency"];
+  const plots = (hasTokens ? 4 : 1) + 2;
+  await look(`${folder}/report.html`, { plots, test: async (page) => {
+    const rate = sweep.load === "rate" ? "highest VALID rate" : "highest rate";
+    const labels = sweep.node_sets.flatMap((nodes) => {
+      const of = nodes === 1 ? "1 node" : `${nodes} nodes`;
+      const isFound = sweep.load !== "rate" || sweep.best.some((best) => best.nodes === nodes);
+      return [rate, ...(isFound ? measures.map((measure) => `${measure} p99`) : [])].map((label) => `${of}: ${label}`);
+    });
+    const tiles = await page.$$eval(".tile .label", (all) => all.map((label) => label.textContent));
+    const scaling = tiles.includes("scaling of the highest rate") ? ["scaling of the highest rate"] : [];
+    assert.deepEqual(tiles, [...labels, ...scaling, "lost samples"]);
+    for (const svg of await page.$$("svg")) {
+      const marks = await svg.$$eval(".mark", (all) => all.map((mark) => [mark.getAttribute("rx"), mark.getAttribute("fill")]));
+      assert.equal(marks.length, sweep.steps.length, "a point for each step");
+      assert.equal(marks.filter(([corner]) => corner === "0").length, sweep.steps.filter((step) => step.client_limit).length);
+      const isHollow = ([, fill]) => fill === "var(--paper)";
+      assert.equal(marks.filter(isHollow).length, sweep.steps.filter((step) => step.verdict !== "VALID").length);
+    }
+    const links = await page.$$eval("table a", (all) => all.map((link) => link.getAttribute("href")));
+    assert.deepEqual(links, sweep.steps.map((step) => `./${step.folder}/result.json`));
+    assert.equal((await downloaded(page, "sweep.csv")).length, sweep.steps.length + 1);
+    const own = (await page.textContent("main")).split("Latencies are netdiv's own, measured from sending").length - 1;
+    assert(sweep.load === "rate" ? own === 0 : own >= plots + sweep.node_sets.length + 2, `${own} notes on latencies`);
+  } });
 }
 
 const result = JSON.parse(readFileSync("runs/server/result.json", "utf8"));
@@ -197,5 +259,20 @@ await look("runs/compared.html", { plots: 1, test: async (page) => {
   const titles = await page.$$eval(".wide", (all) => [...all.at(-1).querySelectorAll("thead th")].map((th) => th.textContent));
   assert.deepEqual(titles, ["figure", "A", "→ B", "change"]);
 } });
+await look("runs/fabric/fabric.html", { plots: 2, test: async (page) => {
+  await lookAtTiles(page, ["best rate to nodes", "best rate from nodes", "round trip, p50", "limited by"], 0);
+  const measured = JSON.parse(readFileSync("runs/fabric/fabric.json", "utf8"));
+  assert.equal((await page.$$("svg .mark")).length, measured.bandwidth.length + 4 * 2, "a mark for each rate and percentile");
+  // The axis has few, short labels.
+  const labels = await page.$$eval("svg text[text-anchor=end]", (all) => all.map((text) => text.textContent));
+  assert(labels.every((label) => label.length < 26) && !labels.some((label) => label.includes("0000000")), labels);
+  assert.equal((await page.$$("details:not([open]) table")).length, 5, "folded tables");
+} });
+await look("runs/matrix/fabric.html", { plots: 0, test: async (page) => {
+  assert.match(await page.textContent(".verdict"), /nothing is slow|SLOW/);
+  assert.equal((await page.$$("svg.fixed")).length, 1);
+} });
+for (const folder of process.argv.slice(3)) await lookAtSweep(folder);
 await browser.close();
+
 console.log(`${figures.length} figures match result.json; no requests, no errors; screenshots are in this folder`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the pictures of README and docs: sweeps of a language model without a model over one and two nodes, and of digits; and the report of a
-# run. Its programs, settings and folder are those of report.sh. Takes ten minutes on a machine with nothing else to do.
+# run. Takes ten minutes, on a machine with nothing else to do.
 #
 #   tests/browser/pictures.sh
 set -euo pipefail

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use netdiv_node_common::resources::{files, json};
 use netdiv_qdl::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use super::{
     figures::{Bandwidth, Benchmark, OpenLoop, RoundTrip, Route},
     matrix::figures::Matrix,
 };
-use crate::{RunError, output::FABRIC};
+use crate::{RunError, output};
 
 /// All figures of one measurement.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -63,14 +62,7 @@ pub(crate) struct Report {
 impl Report {
     /// Reads the measurement in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
-        let path = folder.join(FABRIC);
-        let text = files::read(&path, u64::MAX).map_err(|error| error.to_string());
-        text.and_then(|text| json::from_slice(&text)).map_err(|why| {
-            RunError::Usage(format!(
-                "{}: {why}; pass the output folder of a measurement by this version of `loadgen-node fabric`",
-                path.display()
-            ))
-        })
+        output::read_json(folder, output::FABRIC, "fabric")
     }
 
     /// Returns the chosen options of egress: each name with its value.

@@ -1,14 +1,13 @@
 //! Record of a sweep, `sweep.json`. docs/RECORDS.md describes it.
 
-use std::{collections::BTreeMap, fmt::Display, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
-use netdiv_node_common::resources::files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::Display;
 
 use crate::{
-    RunError,
+    RunError, output,
     record::{Distribution, Verdict},
 };
 
@@ -46,17 +45,15 @@ pub(crate) struct SweepRecord {
 impl SweepRecord {
     /// Reads the record in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
-        let path = folder.join(SWEEP);
-        let failed = |why: &dyn Display| RunError::Usage(format!("{}: {why}", path.display()));
-        let json = files::read(&path, u64::MAX).map_err(|error| failed(&error))?;
-        let value: Value = serde_json::from_slice(&json)
-            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))?;
-        let version = value.get("version").and_then(Value::as_u64);
-        if version.is_some_and(|version| version > VERSION.into()) {
-            return Err(failed(&"a newer release wrote this record; use that release"));
+        let record: Self = output::read_json(folder, SWEEP, "sweep")?;
+        if record.version == VERSION {
+            return Ok(record);
         }
-        serde_json::from_value(value)
-            .map_err(|error| failed(&format_args!("not a record of a sweep: {error}")))
+        let (path, version) = (folder.join(SWEEP), record.version);
+        Err(RunError::Usage(format!(
+            "{}: version {version}; this release reads version {VERSION}, so use the release that wrote it",
+            path.display()
+        )))
     }
 }
 

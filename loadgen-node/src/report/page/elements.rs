@@ -122,6 +122,17 @@ pub(in crate::report) struct Tile<'a> {
     pub(in crate::report) pointer: Option<&'a str>,
 }
 
+impl<'a> Tile<'a> {
+    pub(in crate::report) fn new(
+        label: &'a str,
+        value: String,
+        unit: &'a str,
+        note: String,
+    ) -> Self {
+        Self { label, value, unit, note, ..Self::default() }
+    }
+}
+
 pub(in crate::report) fn tiles(tiles: &[Tile<'_>]) -> Markup {
     html! {
         div.tiles { @for tile in tiles {

@@ -4,15 +4,15 @@ use maud::{Markup, html};
 
 use super::{
     axis::{Axis, Scale, percentile, plain},
-    curves::over_time,
-    elements::{self, STYLE, Tile, date, document, framed, list, multiples, picture, tiles, words},
+    elements::{self, STYLE, Tile, document, framed, multiples, picture, tiles, words},
     heat_map,
+    phrases::{date, list},
     plot::{Along, Bound, LINES, Mark, Plot, PlotLine},
 };
 use crate::{
     fabric::{
-        figures::{Bandwidth, Direction, Interval, RoundTrip},
-        matrix::figures::{Matrix, Pair},
+        figures::{Bandwidth, Direction, RoundTrip},
+        matrix::figures::Matrix,
         report::Report,
     },
     report::{
@@ -35,7 +35,7 @@ pub(crate) fn fabric(report: &Report) -> String {
     let names: Vec<_> = report.routes.iter().map(|route| route.node.as_str()).collect();
     let nodes = if names.len() > NAMED { count(names.len(), "node") } else { list(&names) };
     let parts = parts(report);
-    let pictures = pictures(report);
+    let pictures: Vec<_> = curves(report).into_iter().chain(round_trips(report)).collect();
     document(
         &format!("Network to {nodes}"),
         &html! {
@@ -88,7 +88,7 @@ fn figures(report: &Report) -> Vec<Tile<'_>> {
         note.extend(range(cell).map(|range| format!("; rounds {range}")));
         note.extend(link.map(|link| format!("; {:.0} % of the link", 100.0 * bytes / link)));
         let gauge = link.map(|link| (bytes, link));
-        Some(Tile { label, value: gigabytes(bytes), unit: "GB/s", note, gauge, ..Tile::default() })
+        Some(Tile { gauge, ..Tile::new(label, gigabytes(bytes), "GB/s", note) })
     };
     let to = |cell: &Bandwidth| cell.total.bytes_per_second_to_nodes;
     let from = |cell: &Bandwidth| cell.total.bytes_per_second_from_nodes;
@@ -103,64 +103,34 @@ fn figures(report: &Report) -> Vec<Tile<'_>> {
     tiles.extend(round_trip(report));
     tiles.extend(limit(cells));
     if let Some(matrix) = &report.matrix {
-        let measured = matrix.pairs.iter().filter_map(|pair| Some((pair, pair.bytes_per_second?)));
-        let mut measured: Vec<_> = measured.collect();
-        measured.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let pair = |label, of: Option<&(&Pair, f64)>| {
-            let (pair, bytes) = *of?;
-            let note = format!("{} Gbit/s, {} to {}", gigabits(bytes), pair.from, pair.to);
-            Some(Tile { label, value: gigabytes(bytes), unit: "GB/s", note, ..Tile::default() })
-        };
-        tiles.push(Tile {
-            label: "slow hosts and pairs",
-            value: matrix.slow.len().to_string(),
-            note: format!("{} of {} measured", measured.len(), count(matrix.pairs.len(), "pair")),
-            is_bad: !matrix.slow.is_empty(),
-            ..Tile::default()
-        });
-        tiles.extend(pair("slowest pair", measured.first()));
-        tiles.extend(pair("fastest pair", measured.last()));
+        let measured = matrix.pairs.iter().filter(|pair| pair.bytes_per_second.is_some()).count();
+        let note = format!("{measured} of {} measured", count(matrix.pairs.len(), "pair"));
+        let slow = Tile::new("slow hosts and pairs", matrix.slow.len().to_string(), "", note);
+        tiles.push(Tile { is_bad: !matrix.slow.is_empty(), ..slow });
         tiles.extend(one_way("to all nodes at once", matrix.fan_out.as_ref(), to));
         tiles.extend(one_way("from all nodes at once", matrix.incast.as_ref(), from));
     }
     if let Some(cell) = &report.soak {
         // In steady traffic both ways have the same rate.
         tiles.extend(one_way("rate each way", Some(cell), to));
-        tiles.extend(cell.p99_9_ns.map(|ns| Tile {
-            label: "latency, p99.9",
-            value: plain(ns as f64 / 1e6),
-            unit: "ms",
-            note: "under this load".into(),
-            ..Tile::default()
+        tiles.extend(cell.p99_9_ns.map(|ns| {
+            Tile::new("latency, p99.9", plain(ns as f64 / 1e6), "ms", "under this load".into())
         }));
-        tiles.push(Tile {
-            label: "longest time without an answer",
-            value: cell.longest_gap_ms.to_string(),
-            unit: "ms",
-            note: format!("in {:.0} s", cell.seconds),
-            ..Tile::default()
-        });
+        let (gap, time) = (cell.longest_gap_ms.to_string(), format!("in {:.0} s", cell.seconds));
+        tiles.push(Tile::new("longest time without an answer", gap, "ms", time));
     }
-    tiles.extend(report.open_loop.iter().map(|run| Tile {
-        label: "p99 at a fixed rate",
-        value: plain(run.p99_ns as f64 / 1e3),
-        unit: "µs",
-        note: format!(
-            "{} at {}/s: {}",
-            run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes)),
-            run.rate_messages_per_second,
-            if run.kept { "kept" } else { "NOT KEPT" }
-        ),
-        is_bad: !run.kept,
-        ..Tile::default()
+    tiles.extend(report.open_loop.iter().map(|run| {
+        let what = run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes));
+        let kept = if run.kept { "kept" } else { "NOT KEPT" };
+        let note = format!("{what} at {}/s: {kept}", run.rate_messages_per_second);
+        let p99 = plain(run.p99_ns as f64 / 1e3);
+        Tile { is_bad: !run.kept, ..Tile::new("p99 at a fixed rate", p99, "µs", note) }
     }));
     let judged = report.benchmarks.iter().filter_map(|one| Some((one, one.carried?)));
-    tiles.extend(judged.map(|(benchmark, carried)| Tile {
-        label: &benchmark.name,
-        value: if carried { "carried" } else { "NOT CARRIED" }.into(),
-        note: format!("up to {} samples/s", plain(benchmark.carries_samples_per_second)),
-        is_bad: !carried,
-        ..Tile::default()
+    tiles.extend(judged.map(|(benchmark, carried)| {
+        let value = if carried { "carried" } else { "NOT CARRIED" };
+        let note = format!("up to {} samples/s", plain(benchmark.carries_samples_per_second));
+        Tile { is_bad: !carried, ..Tile::new(&benchmark.name, value.into(), "", note) }
     }));
     tiles
 }
@@ -171,34 +141,21 @@ fn round_trip(report: &Report) -> Option<Tile<'_>> {
     let trips = report.round_trips.iter().filter(|trip| trip.message_bytes == shortest);
     let slowest = trips.max_by_key(|trip| trip.p50_ns)?;
     let us = |ns: u64| plain(ns as f64 / 1e3);
-    Some(Tile {
-        label: "round trip, p50",
-        value: us(slowest.p50_ns),
-        unit: "µs",
-        note: format!("p99 {} µs, {} to {}", us(slowest.p99_ns), size(shortest), slowest.node),
-        ..Tile::default()
-    })
+    let note = format!("p99 {} µs, {} to {}", us(slowest.p99_ns), size(shortest), slowest.node);
+    Some(Tile::new("round trip, p50", us(slowest.p50_ns), "µs", note))
 }
 
 /// Returns what limits the best rates.
 fn limit(cells: &[Bandwidth]) -> Option<Tile<'_>> {
-    let best: Vec<_> =
-        Direction::ALL.iter().filter_map(|direction| best(cells, *direction)).collect();
-    best.first()?;
+    let best = Direction::ALL.iter().filter_map(|direction| best(cells, *direction));
     // In the order of their words, PROCESSOR comes last.
-    let (value, note) = match best.iter().map(|cell| bound_by(cell)).max()? {
+    let (value, note) = match best.map(bound_by).max()? {
         "" => ("network", "no I/O thread here was saturated, and no program lacked processor time"),
         "BUSY" => ("BUSY", "a program lacked processor time; the network may carry more"),
         processor => (processor, "an I/O thread here was saturated; the network may carry more"),
     };
-    let is_bad = value != "network";
-    Some(Tile {
-        label: "limited by",
-        value: value.into(),
-        note: note.into(),
-        is_bad,
-        ..Tile::default()
-    })
+    let tile = Tile::new("limited by", value.into(), "", note.into());
+    Some(Tile { is_bad: value != "network", ..tile })
 }
 
 fn figures_table(table: &TextTable) -> Markup {
@@ -218,12 +175,6 @@ fn figures_table(table: &TextTable) -> Markup {
             } }
         },
     )
-}
-
-/// Returns the plots that the measurement has data for.
-fn pictures(report: &Report) -> Vec<Plot<'_>> {
-    let soak = report.soak.iter().flat_map(|cell| over_seconds(&cell.intervals));
-    curves(report).into_iter().chain(round_trips(report)).chain(soak).collect()
 }
 
 /// Returns rates over the message size.
@@ -299,24 +250,6 @@ fn round_trips(report: &Report) -> Option<Plot<'_>> {
     })
 }
 
-/// Returns rates and latency in each interval of a long measurement.
-fn over_seconds(intervals: &[Interval]) -> [Plot<'_>; 2] {
-    let line = |name: &str, value: fn(&Interval) -> Option<f64>| {
-        let mut until = 0.0;
-        let points = intervals.iter().filter_map(|interval| {
-            until += interval.seconds;
-            Some((until, value(interval)?))
-        });
-        PlotLine { name: name.into(), points: points.collect(), ..PlotLine::default() }
-    };
-    let each_way = line("each way", |interval| Some(interval.bytes_per_second_to_nodes / 1e9));
-    let p99 = line("p99", |interval| Some(interval.p99_ns? as f64 / 1e6));
-    [
-        over_time("Payload per second each way", "GB/s", vec![each_way], None),
-        over_time("Latency under this load, p99", "ms", vec![p99], None),
-    ]
-}
-
 fn heat_map(matrix: &Matrix) -> Markup {
     let title =
         format!("GB/s between hosts at {}: rows send, columns receive", size(matrix.message_bytes));
@@ -335,7 +268,7 @@ fn heat_map(matrix: &Matrix) -> Markup {
 pub(crate) fn fabric_plot(report: &Report) -> Option<String> {
     let plot = curves(report)?;
     let legend = html! {
-        text x="50" y="10" { @for (name, colour) in plot.legend() {
+        text x="-10" y="244" { @for (name, colour) in plot.legend() {
             tspan fill=(colour) dx="12" { "■ " } tspan { (name) }
         } }
     };
@@ -360,7 +293,7 @@ mod tests {
     use super::*;
     use crate::fabric::{
         figures::{Route, tests::cell},
-        matrix::figures::{Host, SlowFinding, SlowPart},
+        matrix::figures::{Host, Pair, SlowFinding, SlowPart},
     };
 
     #[test]

@@ -115,7 +115,9 @@ impl Plot<'_> {
                 }
                 @for (at, label) in &columns {
                     line.grid x1=(px(*at)) x2=(px(*at)) y1=(px(top)) y2=(px(bottom)) {}
-                    text x=(px(*at)) y=(px(bottom + 15.0)) text-anchor="middle" { (label) }
+                    // A long label at the right end stays inside.
+                    @let middle = at.min(WIDTH - DIGIT * label.chars().count() as f64 / 2.0);
+                    text x=(px(middle)) y=(px(bottom + 15.0)) text-anchor="middle" { (label) }
                 }
                 line.axis x1=(px(left)) x2=(px(right)) y1=(px(bottom)) y2=(px(bottom)) {}
                 text.title x=(px(right)) y=(px(HEIGHT - 6.0)) text-anchor="end" { (self.x.title) }

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 
 use super::{
     axis::{Axis, Scale, plain},
-    elements::{Tile, document, download, figures, list, multiples, picture, table, tiles, words},
-    plot::{Along, Bound, LINES, Mark, Plot, PlotLine},
+    elements::{Tile, document, download, multiples, picture, table, tiles, words},
+    phrases::{figures, list},
+    plot::{Along, Bound, Mark, Plot, PlotLine},
     summary::is_good,
 };
 use crate::{
@@ -14,9 +15,6 @@ use crate::{
     report::listing::escape_formula,
     units::count,
 };
-
-/// Note on the latencies of steps without LoadGen's schedule.
-const OWN: &str = "Latencies are netdiv's own, measured from sending.";
 
 /// Latency that a sweep shows.
 struct Measure {
@@ -101,19 +99,11 @@ fn measures(record: &SweepRecord, has_tokens: bool) -> Vec<Measure> {
     }
 }
 
-/// Returns the unit of a load.
-const fn unit(load: Load) -> &'static str {
-    match load {
-        Load::Rate => "queries/s",
-        Load::Concurrency => "samples in flight",
-    }
-}
-
 /// Returns the note on latencies; empty if they are LoadGen's.
 const fn own(load: Load) -> &'static str {
     match load {
         Load::Rate => "",
-        Load::Concurrency => OWN,
+        Load::Concurrency => "Latencies are netdiv's own, measured from sending.",
     }
 }
 
@@ -124,7 +114,7 @@ fn state(record: &SweepRecord) -> Markup {
     let limited = record.steps.iter().filter(|step| step.client_limit.is_some()).count();
     html! {
         @match (record.load, valid) {
-            (Load::Concurrency, _) => p.verdict { strong { "Exploratory" } ": no rate was scheduled, so no step is a result of LoadGen's. " (OWN) },
+            (Load::Concurrency, _) => p.verdict { strong { "Exploratory" } ": no rate was scheduled, so no step is a result of LoadGen's. " (own(record.load)) },
             (Load::Rate, Some(best)) => p.verdict.good {
                 strong { "VALID" } " up to " (figures(best.samples_per_second)) " samples/s with " (count(best.nodes, "node"))
             },
@@ -152,13 +142,8 @@ fn best(record: &SweepRecord, nodes: usize) -> Option<&Step> {
 /// Shows the highest rate of each set of nodes, and what all steps together show.
 fn summary(record: &SweepRecord, measures: &[Measure]) -> Markup {
     let lost: u64 = record.steps.iter().map(|step| step.lost).sum();
-    let lost = Tile {
-        label: "lost samples",
-        value: lost.to_string(),
-        note: format!("in {}", count(record.steps.len(), "step")),
-        is_bad: lost > 0,
-        ..Tile::default()
-    };
+    let note = format!("in {}", count(record.steps.len(), "step"));
+    let lost = Tile { is_bad: lost > 0, ..Tile::new("lost samples", lost.to_string(), "", note) };
     let rate = if record.load == Load::Rate { "highest VALID rate" } else { "highest rate" };
     let label = |nodes: &usize| {
         let p99s = measures.iter().map(|measure| format!("{} p99", measure.name));
@@ -184,41 +169,25 @@ fn highest<'a>(
 ) -> Vec<Tile<'a>> {
     let label = &labels[0];
     let Some(step) = best(record, nodes) else {
-        let note = "no step is VALID".into();
-        return vec![Tile { label, value: "–".into(), note, is_bad: true, ..Tile::default() }];
+        let tile = Tile::new(label, "–".into(), "", "no step is VALID".into());
+        return vec![Tile { is_bad: true, ..tile }];
     };
-    let mut notes: Vec<_> = step
-        .tokens_per_second
-        .map(|rate| format!("{} tokens/s", plain(rate)))
-        .into_iter()
-        .collect();
-    notes.push(format!("at {} {}", plain(step.load), unit(record.load)));
+    let tokens = step.tokens_per_second.map(|rate| format!("{} tokens/s", plain(rate)));
+    let mut notes = Vec::from_iter(tokens);
+    notes.push(format!("at {} {}", plain(step.load), record.load.unit()));
     let best = record.best.iter().find(|best| best.folder == step.folder);
     notes.extend(best.map(|best| match best.lowest_invalid {
         Some(rate) => format!("INVALID from {}", plain(rate)),
         None => "no higher rate was tried".into(),
     }));
-    let rate = Tile {
-        label,
-        value: figures(step.samples_per_second),
-        unit: "samples/s",
-        note: notes.join("; "),
-        ..Tile::default()
-    };
+    let rate = Tile::new(label, figures(step.samples_per_second), "samples/s", notes.join("; "));
     let latencies = measures.iter().zip(&labels[1..]).filter_map(|(measure, label)| {
         let ms = measure.p99_ms(step)?;
         let bound = measure.bound_ns.map(|ns| ns / 1e6);
-        let note = bound.map(|ms| format!("bound {} ms", plain(ms)));
-        let own = Some(own(record.load).to_owned()).filter(|note| !note.is_empty());
-        Some(Tile {
-            label,
-            value: figures(ms),
-            unit: "ms",
-            note: note.into_iter().chain(own).collect::<Vec<_>>().join("; "),
-            is_bad: bound.is_some_and(|bound| ms > bound),
-            gauge: bound.map(|bound| (ms, bound)),
-            ..Tile::default()
-        })
+        let note = bound.map(|ms| format!("bound {} ms ", plain(ms))).unwrap_or_default();
+        let tile = Tile::new(label, figures(ms), "ms", note + own(record.load));
+        let is_bad = bound.is_some_and(|bound| ms > bound);
+        Some(Tile { is_bad, gauge: bound.map(|bound| (ms, bound)), ..tile })
     });
     [rate].into_iter().chain(latencies).collect()
 }
@@ -228,14 +197,9 @@ fn scaling<'a>(record: &SweepRecord) -> Option<Tile<'a>> {
     let (small, large) = (*record.node_sets.iter().min()?, *record.node_sets.iter().max()?);
     let rate = |nodes| Some(best(record, nodes)?.samples_per_second).filter(|rate| *rate > 0.0);
     let (growth, ideal) = (rate(large)? / rate(small)?, large as f64 / small as f64);
-    (large > small).then(|| Tile {
-        label: "scaling of the highest rate",
-        value: format!("{growth:.2}"),
-        unit: "times",
-        note: format!("from {small} to {}; {} in proportion", count(large, "node"), plain(ideal)),
-        gauge: Some((growth, ideal)),
-        ..Tile::default()
-    })
+    let note = format!("from {small} to {}; {} in proportion", count(large, "node"), plain(ideal));
+    let tile = Tile::new("scaling of the highest rate", format!("{growth:.2}"), "times", note);
+    (large > small).then(|| Tile { gauge: Some((growth, ideal)), ..tile })
 }
 
 fn curve(record: &SweepRecord, measure: &Measure, (quantity, x): Quantity) -> Markup {
@@ -252,7 +216,7 @@ fn curve(record: &SweepRecord, measure: &Measure, (quantity, x): Quantity) -> Ma
     });
     let (x, y) = (Axis::new(quantity, Scale::Linear), Axis::new("ms", Scale::Log));
     let plot = Plot { title: &title, x, y, lines, bound, strips: Vec::new() };
-    picture(&plot, &[own(record.load), &left_out(record)])
+    picture(&plot, &[own(record.load)])
 }
 
 fn share(record: &SweepRecord, title: &str, share: fn(&Step) -> f64) -> Markup {
@@ -260,9 +224,9 @@ fn share(record: &SweepRecord, title: &str, share: fn(&Step) -> f64) -> Markup {
         let percent = 100.0 * share(step);
         Some(((step.load, percent), format!("{} %", figures(percent))))
     });
-    let (x, y) = (Axis::new(unit(record.load), Scale::Linear), Axis::new("%", Scale::Linear));
+    let (x, y) = (Axis::new(record.load.unit(), Scale::Linear), Axis::new("%", Scale::Linear));
     let plot = Plot { title, x, y, lines, bound: None, strips: Vec::new() };
-    picture(&plot, &[own(record.load), &left_out(record)])
+    picture(&plot, &[own(record.load)])
 }
 
 /// Returns a line for each set of nodes; `point` returns a step's point and its text.
@@ -276,7 +240,7 @@ fn lines(
         let points = steps.filter_map(|step| {
             let (at, text) = point(step)?;
             let heading =
-                format!("{of}, {} {}: {}", plain(step.load), unit(record.load), step.verdict);
+                format!("{of}, {} {}: {}", plain(step.load), record.load.unit(), step.verdict);
             let mark = Mark {
                 text: format!("{heading}\n{text}\n{}", why(step)),
                 is_hollow: !is_good(step.verdict),
@@ -288,15 +252,7 @@ fn lines(
         let (points, marks) = points.unzip();
         PlotLine { name: of, points, marks, is_total: false }
     };
-    record.node_sets.iter().take(LINES).map(line).collect()
-}
-
-/// Returns a note on the sets of nodes that have no line.
-fn left_out(record: &SweepRecord) -> String {
-    match record.node_sets.len() {
-        all if all > LINES => format!("The first {LINES} of {all} sets of nodes are shown."),
-        _ => String::new(),
-    }
+    record.node_sets.iter().map(line).collect()
 }
 
 /// Returns the reasons of a step's verdict, and of the client's limit.
@@ -321,10 +277,10 @@ fn figure_rows(
     titles.extend(TOKENS.iter().filter(|_| has_tokens).map(|(title, _)| (*title).to_owned()));
     titles.extend(
         measures.iter().flat_map(|measure| {
-            ["p50", "p99"].map(|which| format!("{} {which}, ms", measure.name))
+            ["p50", "p99"].map(|which| format!("{}\n{which}, ms", measure.name))
         }),
     );
-    titles.extend(["network, %", "QDL, %", "lost", "passes", "window, s"].map(str::to_owned));
+    titles.extend(["network,\n%", "QDL,\n%", "lost", "passes", "window,\ns"].map(str::to_owned));
     let row = |step: &Step| {
         let ms = |ns: u64| figures(ns as f64 / 1e6);
         let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), figures);
@@ -345,7 +301,7 @@ fn figure_rows(
 fn steps(record: &SweepRecord, measures: &[Measure], has_tokens: bool) -> Markup {
     let (titles, rows) = figure_rows(record, measures, has_tokens);
     let titles: Vec<_> = titles.iter().map(String::as_str).collect();
-    let words = ["nodes", unit(record.load), "verdict"];
+    let words = ["nodes", record.load.unit(), "verdict"];
     let caption = format!(
         "Rates are those of the steady-state window; a step without a window was too short for one, and has those of the whole test. {}",
         own(record.load)
@@ -356,18 +312,18 @@ fn steps(record: &SweepRecord, measures: &[Measure], has_tokens: bool) -> Markup
             td.word { a href=(link(step)) { (plain(step.load)) } @if step.searched { " (search)" } }
             td.word.good[is_good(step.verdict)].bad[!is_good(step.verdict)] { (step.verdict) }
             @for figure in row { td { (figure) } }
-            td.word style="min-width:16rem" { (why(step)) }
+            td.word style="min-width:14rem" { (why(step)) }
         } } }))
-        @if let Some(csv) = csv([&words[..], &titles, &["reasons"]].concat(), &record.steps, &rows) {
+        @if let Some(csv) = csv(&[&words[..], &titles, &["reasons"]].concat(), &record.steps, &rows) {
             p.download { "Download the table: " (download("sweep.csv", &csv)) }
         }
     }
 }
 
 /// Returns the table as CSV.
-fn csv(titles: Vec<&str>, steps: &[Step], rows: &[Vec<String>]) -> Option<String> {
+fn csv(titles: &[&str], steps: &[Step], rows: &[Vec<String>]) -> Option<String> {
     let mut table = csv::Writer::from_writer(Vec::new());
-    table.write_record(titles).ok()?;
+    table.write_record(titles.iter().map(|title| title.replace('\n', " "))).ok()?;
     for (step, row) in steps.iter().zip(rows) {
         let names = [step.nodes.to_string(), step.load.to_string(), step.verdict.to_string()];
         table.write_record(names.iter().chain(row).chain([&escape_formula(&why(step))])).ok()?;
@@ -429,7 +385,7 @@ mod tests {
         ] {
             assert!(page.contains(words), "{words}: {page}");
         }
-        assert!(!page.contains("<script") && !page.contains(OWN), "{page}");
+        assert!(!page.contains("<script") && !page.contains(own(Load::Concurrency)), "{page}");
         // Four INVALID points in two pictures are hollow, two of them squares.
         let hollow = "fill=\"var(--paper)\"";
         assert_eq!(page.matches(hollow).count(), 3 * 2, "{page}");
@@ -441,7 +397,7 @@ mod tests {
         let page =
             sweep(&record("concurrency", &STEPS.map(|(nodes, load, _)| (nodes, load, "VALID"))));
         // The verdict, a tile for each set of nodes, three pictures, and the table with its label.
-        assert_eq!(page.matches(OWN).count(), 1 + 2 + 3 + 2, "{page}");
+        assert_eq!(page.matches(own(Load::Concurrency)).count(), 1 + 2 + 3 + 2, "{page}");
         assert!(page.contains("samples in flight") && !page.contains("queries/s"), "{page}");
         assert!(sweep(&record("rate", &[])).contains("No step is VALID"));
     }
@@ -450,7 +406,7 @@ mod tests {
     fn cells_of_the_table_are_no_formulas() {
         let record = record("rate", &STEPS);
         let (_, rows) = figure_rows(&record, &measures(&record, false), false);
-        let csv = csv(vec!["a"; 12], &record.steps, &rows).unwrap();
+        let csv = csv(&["a"; 12], &record.steps, &rows).unwrap();
         assert!(csv.contains("'=1 <script>") && !csv.contains(",=1"), "{csv}");
     }
 }
