@@ -17,13 +17,13 @@ use crate::{
 };
 
 /// Latency that a sweep shows.
-struct Measure {
+struct ShownLatency {
     name: &'static str,
     of: fn(&Step) -> Option<&Distribution>,
     bound_ns: Option<f64>,
 }
 
-impl Measure {
+impl ShownLatency {
     fn p99_ms(&self, step: &Step) -> Option<f64> {
         (self.of)(step).map(|times| times.p99 as f64 / 1e6).filter(|ms| *ms > 0.0)
     }
@@ -76,22 +76,22 @@ pub(crate) fn sweep(record: &SweepRecord) -> String {
 }
 
 /// Returns the latencies that decide: those with bounds for language models, or the whole latency.
-fn measures(record: &SweepRecord, has_tokens: bool) -> Vec<Measure> {
+fn measures(record: &SweepRecord, has_tokens: bool) -> Vec<ShownLatency> {
     let bounds = &record.bounds;
     match has_tokens {
         true => vec![
-            Measure {
+            ShownLatency {
                 name: "TTFT",
                 of: |step| step.first_token_ns.as_ref(),
                 bound_ns: bounds.first_token_ns,
             },
-            Measure {
+            ShownLatency {
                 name: "TPOT",
                 of: |step| step.further_token_ns.as_ref(),
                 bound_ns: bounds.further_token_ns,
             },
         ],
-        false => vec![Measure {
+        false => vec![ShownLatency {
             name: "Latency",
             of: |step| Some(&step.latency_ns),
             bound_ns: bounds.latency_ns,
@@ -140,7 +140,7 @@ fn best(record: &SweepRecord, nodes: usize) -> Option<&Step> {
 }
 
 /// Shows the highest rate of each set of nodes, and what all steps together show.
-fn summary(record: &SweepRecord, measures: &[Measure]) -> Markup {
+fn summary(record: &SweepRecord, measures: &[ShownLatency]) -> Markup {
     let lost: u64 = record.steps.iter().map(|step| step.lost).sum();
     let note = format!("in {}", count(record.steps.len(), "step"));
     let lost = Tile { is_bad: lost > 0, ..Tile::new("lost samples", lost.to_string(), "", note) };
@@ -164,7 +164,7 @@ fn summary(record: &SweepRecord, measures: &[Measure]) -> Markup {
 fn highest<'a>(
     record: &SweepRecord,
     nodes: usize,
-    measures: &[Measure],
+    measures: &[ShownLatency],
     labels: &'a [String],
 ) -> Vec<Tile<'a>> {
     let label = &labels[0];
@@ -202,7 +202,7 @@ fn scaling<'a>(record: &SweepRecord) -> Option<Tile<'a>> {
     (large > small).then(|| Tile { gauge: Some((growth, ideal)), ..tile })
 }
 
-fn curve(record: &SweepRecord, measure: &Measure, (quantity, x): Quantity) -> Markup {
+fn curve(record: &SweepRecord, measure: &ShownLatency, (quantity, x): Quantity) -> Markup {
     let title = format!("{} p99 against {quantity}", measure.name);
     let lines = lines(record, |step| {
         let (x, y) = (x(step)?, measure.p99_ms(step)?);
@@ -270,7 +270,7 @@ fn link(step: &Step) -> String {
 /// Returns the titles and rows of all figures.
 fn figure_rows(
     record: &SweepRecord,
-    measures: &[Measure],
+    measures: &[ShownLatency],
     has_tokens: bool,
 ) -> (Vec<String>, Vec<Vec<String>>) {
     let mut titles = vec!["samples/s".to_owned()];
@@ -298,7 +298,7 @@ fn figure_rows(
     (titles, record.steps.iter().map(row).collect())
 }
 
-fn steps(record: &SweepRecord, measures: &[Measure], has_tokens: bool) -> Markup {
+fn steps(record: &SweepRecord, measures: &[ShownLatency], has_tokens: bool) -> Markup {
     let (titles, rows) = figure_rows(record, measures, has_tokens);
     let titles: Vec<_> = titles.iter().map(String::as_str).collect();
     let words = ["nodes", record.load.unit(), "verdict"];
