@@ -1,12 +1,16 @@
 //! `loadgen-node sweep`: the curve of throughput and latency.
 
+use std::path::Path;
+
 use netdiv_node_common::process::CommandSettings;
 
 use crate::{
     RunArgs, RunError,
     output::{self, say},
+    recording::RecordedRun,
     recording::sweep::{SWEEP, Step, SweepRecord},
     report,
+    run::Interruptions,
     settings::DnsNames,
     sweep::{self, SweepArgs},
 };
@@ -32,16 +36,30 @@ impl SweepCommand {
         let names = DnsNames::of(&self.settings);
         let settings = self.settings.resolve(|run| self.sweep.resolve(run, names))?;
         let Some(settings) = settings else { return Ok(0) };
+        let interruptions = Interruptions::listen()?;
         let folder = &settings.output;
         let save = |record: &SweepRecord| {
+            for step in &record.steps {
+                write_page(&folder.join(&step.folder))?;
+            }
             let json = serde_json::to_vec_pretty(record).map_err(RunError::failed)?;
             output::write(&folder.join(TABLE), report::sweep::csv(record)?.as_bytes())?;
             output::write(&folder.join(PAGE), report::page::sweep(record).as_bytes())?;
             output::write(&folder.join(SWEEP), &json)
         };
-        let record = sweep::run(&settings, self.resume, &save)?;
+        let record = sweep::run(&settings, self.resume, &interruptions, &save)?;
         say(report::sweep::render(&record))?;
         output::report(folder.join(PAGE).display());
         Ok(u8::from(!record.steps.iter().any(Step::has_passed)))
     }
+}
+
+/// Writes the page of a step, unless it exists.
+fn write_page(folder: &Path) -> Result<(), RunError> {
+    let page = folder.join(PAGE);
+    if page.exists() {
+        return Ok(());
+    }
+    let text = report::page::run(&RecordedRun::read(folder)?)?;
+    output::write(&page, text.as_bytes())
 }

@@ -25,6 +25,7 @@ pub(crate) struct SweepRecord {
     pub(crate) benchmark: String,
     /// Quantity that differs between the steps.
     pub(crate) load: Load,
+    pub(crate) latency_source: LatencySource,
     /// False until all steps have been run.
     pub(crate) finished: bool,
     /// Addresses of the nodes, in the order of the settings.
@@ -43,6 +44,18 @@ pub(crate) struct SweepRecord {
 }
 
 impl SweepRecord {
+    /// Returns true if responses consist of tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.steps.iter().any(|step| step.tokens_per_second.is_some())
+    }
+
+    /// Returns the rates below a set's highest VALID rate at which a run was not VALID.
+    pub(crate) fn invalid_below(&self, best: &Best) -> Vec<f64> {
+        let of_set = self.steps.iter().filter(|step| step.nodes == best.nodes);
+        let below = of_set.filter(|step| step.load < best.load && !step.has_passed());
+        below.map(|step| step.load).collect()
+    }
+
     /// Reads the record in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
         let record: Self = output::read_json(folder, SWEEP, "sweep")?;
@@ -80,6 +93,14 @@ impl Load {
         }
     }
 
+    /// Returns the source of the latencies.
+    pub(crate) fn latency_source(self) -> LatencySource {
+        match self {
+            Self::Rate => LatencySource::Loadgen,
+            Self::Concurrency => LatencySource::Netdiv,
+        }
+    }
+
     /// Returns the unit of a load.
     pub(crate) fn unit(self) -> &'static str {
         match self {
@@ -87,6 +108,17 @@ impl Load {
             Self::Concurrency => "samples in flight",
         }
     }
+}
+
+/// Source of the latencies of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum LatencySource {
+    /// LoadGen, from the scheduled time.
+    Loadgen,
+    /// netdiv, from sending.
+    Netdiv,
 }
 
 /// Bounds of the 99th percentiles, in nanoseconds.

@@ -1,6 +1,6 @@
 //! Table of a sweep, for the terminal and as CSV.
 
-use super::table;
+use super::{listing::escape_formula, table};
 use crate::{
     RunError,
     record::Distribution,
@@ -10,7 +10,7 @@ use crate::{
 
 /// Returns the steps, the highest VALID rates, and the remark on latencies.
 pub(crate) fn render(record: &SweepRecord) -> String {
-    let has_tokens = record.steps.iter().any(|step| step.tokens_per_second.is_some());
+    let has_tokens = record.has_tokens();
     let times: Vec<_> = TIMES.iter().filter(|time| has_tokens || !time.is_of_tokens).collect();
     let mut titles: Vec<String> = vec!["\nnodes".into(), format!("\n{}", record.load.unit())];
     titles.extend(["\nverdict", "\nsamples/s"].map(Into::into));
@@ -35,25 +35,33 @@ pub(crate) fn render(record: &SweepRecord) -> String {
         row.push(step.client_limit.as_ref().map(|_| "client's limit").unwrap_or_default().into());
         row
     });
-    let mut lines = vec![table::table_of_rows(titles, 3, rows), String::new()];
-    lines.extend(record.best.iter().map(|best| format!("  {}", highest(best))));
-    lines.push(format!("  {}", record.load.remark()));
-    let limits = record.steps.iter().filter_map(|step| Some((step, step.client_limit.as_ref()?)));
-    if let Some((step, why)) = limits.last() {
-        lines.push(format!(
-            "  client's limit: the LoadGen node, not the cluster, may limit the step; in {}, {why}",
-            step.folder
-        ));
-    }
-    lines.join("\n")
+    let table = table::table_of_rows(titles, 3, rows);
+    let mut facts: Vec<_> =
+        record.best.iter().map(|best| ("highest VALID rate", highest(record, best))).collect();
+    facts.push(("latencies", record.load.remark().into()));
+    let limited = record.steps.iter().filter_map(|step| Some((step, step.client_limit.as_ref()?)));
+    facts.extend(limited.last().map(|(step, why)| {
+        let text = "the LoadGen node, not the cluster, may limit such steps";
+        ("client's limit", format!("{text}; {}: {why}", step.folder))
+    }));
+    format!("{table}\n\n{}", table::facts(facts))
 }
 
 /// Describes the highest VALID rate of a set of nodes.
-pub(crate) fn highest(best: &Best) -> String {
+fn highest(record: &SweepRecord, best: &Best) -> String {
     let Best { nodes, load, lowest_invalid, .. } = best;
-    let invalid =
-        lowest_invalid.map_or("no rate above it was tried".into(), |rate| format!("{rate} is not"));
-    format!("{}: {load} queries/s is VALID, {invalid}", count(*nodes, "node"))
+    let above =
+        lowest_invalid.map_or("no higher rate was tried".into(), |rate| format!("{rate} is not"));
+    let below = record.invalid_below(best);
+    let below = match &below[..] {
+        [] => String::new(),
+        rates => format!("; lower rates that are not VALID: {}", join(rates)),
+    };
+    format!("{}: {load} queries/s, {above}{below}", count(*nodes, "node"))
+}
+
+fn join(rates: &[f64]) -> String {
+    rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Time of a step that the tables show.
@@ -75,6 +83,7 @@ pub(crate) fn csv(record: &SweepRecord) -> Result<String, RunError> {
     let mut table = csv::Writer::from_writer(Vec::new());
     let figures = ["mean", "p50", "p90", "p99", "p99_9", "max"];
     let mut titles: Vec<String> = COLUMNS.map(str::to_owned).into();
+    titles.extend(["load_unit", "latency_source"].map(str::to_owned));
     for time in ["latency", "first_token", "further_token"] {
         titles.extend(figures.map(|figure| format!("{time}_{figure}_ns")));
     }
@@ -83,10 +92,11 @@ pub(crate) fn csv(record: &SweepRecord) -> Result<String, RunError> {
         let value = serde_json::to_value(step).map_err(|error| failed(&error))?;
         let text = |value: Option<&serde_json::Value>| match value {
             None | Some(serde_json::Value::Null) => String::new(),
-            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(serde_json::Value::String(text)) => escape_formula(text),
             Some(other) => other.to_string(),
         };
         let mut row: Vec<_> = COLUMNS.iter().map(|key| text(value.get(key))).collect();
+        row.extend([record.load.unit().to_owned(), record.latency_source.to_string()]);
         for time in ["latency_ns", "first_token_ns", "further_token_ns"] {
             row.extend(figures.map(|figure| text(value.get(time).and_then(|of| of.get(figure)))));
         }

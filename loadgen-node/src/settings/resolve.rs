@@ -228,11 +228,13 @@ impl RunArgs {
         }
         let window = |key, given: Option<usize>| given.map(|n| at_least_one(key, n)).transpose();
         let max_in_flight = window("max-in-flight", self.qdl.max_in_flight)?;
-        if max_in_flight.is_some() && (scenario != Scenario::Offline || self.division.has_rules()) {
-            return usage(format!(
-                "--max-in-flight is for exploratory runs of the scenario offline; leave it out{}",
-                if self.division.has_rules() { ", or --division" } else { "" }
-            ));
+        let is_experiment =
+            self.division == Division::Exploratory && self.mode == Mode::Performance;
+        if max_in_flight.is_some() && (scenario != Scenario::Offline || !is_experiment) {
+            return usage(
+                "--max-in-flight is for exploratory runs of the scenario offline in the mode performance; leave it out, or \
+                 leave out --division and --mode",
+            );
         }
         let default_policy = match scenario {
             Scenario::Offline if max_in_flight.is_none() => Policy::Pull,

@@ -42,14 +42,22 @@ impl Estimate {
     /// Notes that the steps of a set of nodes begin.
     pub(super) fn begin_set(&mut self, loads: &Loads) {
         self.sets_after -= 1;
-        let of = |load: &f64| {
-            let seconds = if self.is_rate { self.min_samples / load } else { 0.0 };
-            seconds.max(self.step_seconds) + BESIDES_SECONDS
-        };
-        let highest = loads.0.last().map_or(self.step_seconds, of);
-        self.ahead = vec![highest; self.searched];
-        self.ahead.extend(loads.0.iter().rev().map(of));
+        let highest = loads.0.last().map_or(self.step_seconds, |load| self.seconds(*load));
+        let requested = loads.0.iter().rev().map(|load| self.seconds(*load));
+        self.ahead = [highest].repeat(self.searched).into_iter().chain(requested).collect();
         self.set_seconds = self.ahead.iter().sum();
+    }
+
+    /// Notes that a step begins whose load the search chose.
+    pub(super) fn begin_search(&mut self, load: f64) {
+        let seconds = self.seconds(load);
+        self.ahead.pop();
+        self.ahead.push(seconds);
+    }
+
+    fn seconds(&self, load: f64) -> f64 {
+        let seconds = if self.is_rate { self.min_samples / load } else { 0.0 };
+        seconds.max(self.step_seconds) + BESIDES_SECONDS
     }
 
     pub(super) fn end_step(&mut self) {
@@ -69,10 +77,10 @@ impl Estimate {
         let steps = self.ahead.len().saturating_sub(1);
         let clock = |seconds: f64| format!("{}:{:02}", seconds as u64 / 60, seconds as u64 % 60);
         format!(
-            "{} left, then {} over these nodes; about {} to the end",
+            "about {} to the end, {} now, then {}",
+            clock(all),
             clock(left),
-            crate::units::count(steps, "step"),
-            clock(all)
+            crate::units::count(steps, "step")
         )
     }
 }

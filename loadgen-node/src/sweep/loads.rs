@@ -46,8 +46,8 @@ impl Loads {
     /// Parses a list, or a range, whose loads have equal ratios and are rounded by `round`.
     fn parse(text: &str, round: fn(f64) -> f64) -> Result<Self, String> {
         let load = |text: &str| match text.trim().parse::<f64>() {
-            Ok(load) if (1e-3..=1e9).contains(&load) => Ok(load),
-            Ok(_) => Err(format!("`{text}` must be from 0.001 to 1000000000")),
+            Ok(load) if (1e-3..=1e8).contains(&load) => Ok(load),
+            Ok(_) => Err(format!("`{text}` must be from 0.001 to 100000000")),
             Err(_) => Err(format!("`{text}` is not a number; {FORM}")),
         };
         if let Some((first, last)) = text.split_once("..") {
@@ -56,9 +56,8 @@ impl Loads {
                 return Err(format!("`{text}` does not rise; {FORM}"));
             }
             let share = |n: usize| (last / first).powf(n as f64 / (COUNT - 1) as f64);
-            return Ok(Self::of(
-                (0..COUNT).map(|n| round(significant(first * share(n)))).collect(),
-            ));
+            let between = (1..COUNT - 1).map(|n| round(significant(first * share(n))));
+            return Ok(Self::of([first].into_iter().chain(between).chain([last]).collect()));
         }
         let loads = text.split(',').map(load).collect::<Result<Vec<_>, _>>()?;
         if loads.len() > MAX_COUNT {
@@ -86,6 +85,8 @@ mod tests {
         assert_eq!(read("400, 100,200,100").unwrap(), [100.0, 200.0, 400.0]);
         assert_eq!(read("1..128").unwrap(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
         assert_eq!(read("0.5..64").unwrap()[..3], [0.5, 1.0, 2.0]);
+        let ends = read("1234..5678").unwrap();
+        assert_eq!((ends[0], ends[1], ends[7]), (1234.0, 1530.0, 5678.0));
         for wrong in ["", "a", "1,", "0", "-1", "1..1", "9..2", "1e99", "nan", "1...2", "inf"] {
             read(wrong).unwrap_err();
         }

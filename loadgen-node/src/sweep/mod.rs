@@ -5,6 +5,7 @@
 //! the steps that have a result, and runs the others. `schedule.rs` decides which loads are tried,
 //! from the results before them; `runner.rs` makes the runs.
 
+mod ending;
 mod estimate;
 mod loads;
 mod measure;

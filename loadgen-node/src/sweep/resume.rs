@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
     io,
+    path::Path,
 };
 
 use super::settings::SweepSettings;
@@ -20,9 +21,9 @@ pub(super) fn claim(settings: &SweepSettings, is_resumed: bool) -> Result<Folder
     let folder = &settings.output;
     let has_sweep = folder.join(SWEEP).exists();
     if !is_resumed {
-        if has_sweep {
+        if has_sweep || has_steps(folder) {
             return usage(format!(
-                "{} holds a sweep; continue it with --resume, or choose another --output",
+                "{} holds a sweep or its steps; continue it with --resume, or choose another --output",
                 folder.display()
             ));
         }
@@ -51,8 +52,17 @@ pub(super) fn claim(settings: &SweepSettings, is_resumed: bool) -> Result<Folder
     ))
 }
 
+/// Returns true if a folder has folders of steps.
+fn has_steps(folder: &Path) -> bool {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(SET))
+}
+
+/// Beginning of the name of a folder with the steps of a set of nodes.
+pub(super) const SET: &str = "nodes-";
+
 /// Lists the keys whose values differ.
-fn differences<V: PartialEq + Display>(
+pub(super) fn differences<V: PartialEq + Display>(
     title: &str,
     before: &BTreeMap<String, V>,
     now: &BTreeMap<String, V>,

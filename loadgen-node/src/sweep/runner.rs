@@ -6,21 +6,23 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use netdiv_node_common::resources::files;
+use netdiv_node_common::{process::LogFormat, resources::files};
 use netdiv_rules::Scenario;
 use serde_json::Value;
 use tracing::info;
 
 use super::{
+    ending::Ending,
     estimate::Estimate,
     measure::{self, Place},
-    resume,
+    resume::{self, SET},
     schedule::Bracket,
-    settings::SweepSettings,
+    settings::{SweepSettings, decisive},
 };
 use crate::{
     RunError, child_run,
@@ -29,9 +31,10 @@ use crate::{
     output,
     record::{RunResult, Verdict},
     recording::{
-        RecordedRun,
+        self, RecordedRun,
         sweep::{Best, Load, Step, SweepRecord, VERSION},
     },
+    run::Interruptions,
     sweep::Loads,
     units::count,
 };
@@ -58,12 +61,14 @@ pub(crate) type Save<'a> = &'a dyn Fn(&SweepRecord) -> Result<(), RunError>;
 pub(crate) fn run(
     settings: &SweepSettings,
     is_resumed: bool,
+    interruptions: &Interruptions,
     save: Save<'_>,
 ) -> Result<SweepRecord, RunError> {
     let _claim = resume::claim(settings, is_resumed)?;
     let mut runner = Runner {
         settings,
         save,
+        ending: Ending::listen(interruptions),
         line: LiveLine::new(settings.is_quiet),
         estimate: Estimate::new(settings),
         serving: BTreeMap::new(),
@@ -71,6 +76,7 @@ pub(crate) fn run(
             version: VERSION,
             benchmark: settings.benchmark.clone(),
             load: settings.load,
+            latency_source: settings.load.latency_source(),
             finished: false,
             nodes: settings.nodes.clone(),
             node_sets: settings.node_sets.clone(),
@@ -95,6 +101,7 @@ pub(crate) fn run(
 struct Runner<'a> {
     settings: &'a SweepSettings,
     save: Save<'a>,
+    ending: Arc<Ending>,
     line: LiveLine,
     estimate: Estimate,
     record: SweepRecord,
@@ -128,6 +135,7 @@ impl Runner<'_> {
             Bracket::of(&tried).next(trials).filter(|_| self.settings.is_searched)
         {
             trials += 1;
+            self.estimate.begin_search(load);
             tried.push((load, self.step(nodes, load, true)?));
         }
         self.estimate.end_set();
@@ -169,8 +177,8 @@ impl Runner<'_> {
     }
 
     fn at_rate(&mut self, nodes: usize, rate: f64) -> Result<(String, RecordedRun), RunError> {
-        let samples = self.settings.whole_passes(rate * self.settings.step_time.as_secs_f64());
-        let folder = format!("nodes-{nodes}/rate-{rate}");
+        let samples = self.settings.samples_at(rate);
+        let folder = format!("{SET}{nodes}/rate-{rate}");
         let fields = vec![format!("server_target_qps={rate}")];
         let run = self.run(&folder, nodes, Scenario::Server, samples, fields, None)?;
         Ok((folder, run))
@@ -197,7 +205,7 @@ impl Runner<'_> {
         let mut samples = self.settings.whole_passes(rate * seconds).min(MAX_SAMPLES);
         let mut attempt = 1;
         loop {
-            let mut folder = format!("nodes-{nodes}/{name}");
+            let mut folder = format!("{SET}{nodes}/{name}");
             if attempt > 1 {
                 folder = format!("{folder}-attempt-{attempt}");
             }
@@ -223,32 +231,38 @@ impl Runner<'_> {
         mut fields: Vec<String>,
         max_in_flight: Option<f64>,
     ) -> Result<RecordedRun, RunError> {
+        fields.extend([
+            format!("min_query_count={samples}"),
+            "max_query_count=0".into(),
+            "min_duration_ms=1".into(),
+            "sample_concatenate_permutation=true".into(),
+        ]);
+        let mut settings = self.settings.of_runs.clone();
+        let given = settings.get("setting").and_then(Value::as_array).cloned();
+        let fields = fields.into_iter().map(Value::from);
+        let fields = given.unwrap_or_default().into_iter().chain(fields).collect();
+        settings.insert("setting".into(), fields);
+        settings.insert("scenario".into(), scenario.word().into());
+        settings.insert("nodes".into(), self.settings.nodes[..nodes].into());
+        settings.insert("quiet".into(), true.into());
+        settings.extend(max_in_flight.map(|n| ("max_in_flight".to_owned(), (n as u64).into())));
         let path = self.settings.output.join(folder);
         let run = match self.finished(&path)? {
             Some(run) => run,
             None => {
-                fields.extend([
-                    format!("min_query_count={samples}"),
-                    "max_query_count=0".into(),
-                    "min_duration_ms=1".into(),
-                    "sample_concatenate_permutation=true".into(),
-                ]);
-                let mut settings = self.settings.of_runs.clone();
-                let given = settings.get("setting").and_then(Value::as_array).cloned();
-                let fields = given
-                    .unwrap_or_default()
-                    .into_iter()
-                    .chain(fields.into_iter().map(Value::from));
-                settings.insert("setting".into(), fields.collect());
-                settings.insert("scenario".into(), scenario.word().into());
-                settings.insert("nodes".into(), self.settings.nodes[..nodes].into());
-                settings.insert("quiet".into(), true.into());
-                settings
-                    .extend(max_in_flight.map(|n| ("max_in_flight".to_owned(), (n as u64).into())));
-                self.start(&path, folder, settings)?;
+                self.start(&path, folder, settings.clone())?;
                 RecordedRun::read(&path)?
             }
         };
+        let (had, has) = (decisive(&run.result.settings), decisive(&settings));
+        let changes = resume::differences("--", &had, &has);
+        if !changes.is_empty() {
+            return Err(RunError::Usage(format!(
+                "{} holds a run with other settings:\n  {}\nMove it away, or start a new sweep with another --output",
+                path.display(),
+                changes.join("\n  ")
+            )));
+        }
         self.check_nodes(&run.result, &path)?;
         Ok(run)
     }
@@ -266,9 +280,13 @@ impl Runner<'_> {
         let mut command = child_run::command(settings, path, [])?;
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&log).map_err(unwritten)?);
+        let (variable, text) = LogFormat::Text.variable();
+        command.env(variable, text);
         // The run claims the folder for itself.
         drop(claim);
+        self.ending.check()?;
         let mut child = command.spawn().map_err(RunError::failed)?;
+        self.ending.set_run(child.id());
         let began = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait().map_err(RunError::failed)? {
@@ -277,7 +295,9 @@ impl Runner<'_> {
             self.line.show(&format!("{folder}: {}", self.estimate.text(began.elapsed())));
             thread::sleep(PERIOD);
         };
-        ended(status, folder, &files::read_text(&log).unwrap_or_default())
+        self.ending.set_run(0);
+        self.ending.check()?;
+        ended(status, folder, path)
     }
 
     /// Returns the run in a folder if it has a result. Waits for a run that is still in progress,
@@ -285,16 +305,26 @@ impl Runner<'_> {
     /// without a result, or failed.
     fn finished(&self, path: &Path) -> Result<Option<RecordedRun>, RunError> {
         let failed = |error: io::Error| output::unwritten(path, error);
+        let mut is_announced = false;
         while path.exists() {
             let claim = FolderLock::of(path).map_err(failed)?;
             if claim.is_none() {
-                self.line.show(&format!("waiting for the run in {}", path.display()));
+                if !is_announced {
+                    info!(
+                        "waiting for the run in {}, which an ended sweep has started",
+                        path.display()
+                    );
+                    is_announced = true;
+                }
+                self.ending.check()?;
                 thread::sleep(PERIOD);
                 continue;
             }
             drop(claim);
             if path.join(output::RESULT).exists() {
-                let run = RecordedRun::read(path)?;
+                let run = RecordedRun::read(path).map_err(|error| {
+                    RunError::Usage(format!("{error}; to repeat this step, move its folder away"))
+                })?;
                 if run.result.verdict != Verdict::Failed {
                     return Ok(Some(run));
                 }
@@ -332,17 +362,28 @@ fn set_aside(path: &Path) -> Result<(), RunError> {
     fs::rename(path, free).map_err(|error| output::unwritten(path, error))
 }
 
-/// Fails unless the run has a verdict. The error has the last line of its log.
-fn ended(status: ExitStatus, folder: &str, log: &str) -> Result<(), RunError> {
+/// Fails unless the run has a verdict. The error has the reasons of its record, or else the last
+/// error of its log.
+fn ended(status: ExitStatus, folder: &str, path: &Path) -> Result<(), RunError> {
     if matches!(status.code(), Some(0 | 1)) {
         return Ok(());
     }
-    let why = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it has no log");
-    let why = why.split_once(": ").map_or(why, |(_, why)| why);
+    let reasons = recording::read_result(path).map(|result| result.reasons.join("; "));
+    let log = files::read_text(&path.join(LOG)).unwrap_or_default();
+    let why = reasons.ok().filter(|why| !why.is_empty()).unwrap_or_else(|| last_error(&log));
     let text = format!(
-        "{folder}: {why}. Its log is {LOG} there; fix the cause, and continue with --resume"
+        "{folder}: {why}\nIts log is {LOG} there. Fix the cause, and continue with --resume"
     );
     Err(if status.code() == Some(2) { RunError::Usage(text) } else { RunError::Failed(text) })
+}
+
+/// Returns the last error of a log in text, with all its lines.
+fn last_error(log: &str) -> String {
+    const ERROR: &str = " ERROR ";
+    match log.rsplit_once(ERROR) {
+        Some((_, error)) => error.split_once(": ").map_or(error, |(_, error)| error).trim().into(),
+        None => format!("it ended without a reason: {}", log.lines().last().unwrap_or_default()),
+    }
 }
 
 fn describe(step: &Step, load: Load) -> String {

@@ -86,11 +86,30 @@ const OWN_FIELDS: [&str; 6] = [
     "sample_concatenate_permutation",
 ];
 
-/// Keys that do not change the steps.
-const HARMLESS: [&str; 3] = ["output", "quiet", "metrics"];
+/// Keys of a run that do not change its figures. They may differ when a sweep continues, as may the
+/// files of TLS and of the token.
+const HARMLESS: [&str; 10] = [
+    "connect_timeout",
+    "control_timeout",
+    "metrics",
+    "min_free_bytes",
+    "output",
+    "quiet",
+    "tls_ca",
+    "tls_certificate",
+    "tls_key",
+    "token_file",
+];
 
-/// Keys that each step sets.
-const OWN_KEYS: [&str; 3] = ["scenario", "nodes", "setting"];
+/// Keys of a sweep about all its nodes, which each step replaces or does not have.
+const OF_ALL_NODES: [&str; 2] = ["nodes", "nodes_expected"];
+
+/// Returns the settings that two runs of one step have in common.
+pub(super) fn decisive(settings: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    let mut settings = settings.clone();
+    settings.retain(|key, _| !HARMLESS.contains(&&**key));
+    settings
+}
 
 impl SweepArgs {
     /// Checks the settings, with those of the runs. Reads all files that they name.
@@ -119,12 +138,11 @@ impl SweepArgs {
         let node_sets = self.node_sets(nodes.len())?;
         let mut of_runs = config.recorded_settings.clone();
         of_runs.insert("setting".into(), given.into());
-        of_runs.retain(|key, _| !HARMLESS.contains(&&**key));
-        let mut recorded = of_runs.clone();
+        let mut recorded = decisive(&of_runs);
         let own = serde_json::to_value(self).map_err(RunError::failed)?;
         let own = own.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
         recorded.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-        of_runs.retain(|key, _| !OWN_KEYS.contains(&&**key) || key == "setting");
+        of_runs.retain(|key, _| !OF_ALL_NODES.contains(&&**key));
         let test = prepare(config)?;
         let (pass, enough) = (test.loaded_samples().max(1), min_queries(0, PERCENTILE));
         if load == Load::Rate && self.step_samples.max(pass) < enough {
@@ -146,7 +164,7 @@ impl SweepArgs {
             bounds: bounds(&test),
             output,
             is_quiet: args.quiet.unwrap_or(false),
-            files: digests(&of_runs)?,
+            files: digests(&decisive(&of_runs))?,
             of_runs,
             recorded,
         })
@@ -175,6 +193,9 @@ impl SweepArgs {
         if run.qdl.max_in_flight.is_some() {
             return usage("--max-in-flight is set by each step; give --concurrency");
         }
+        if run.audit_config.is_some() {
+            return usage("--audit-config: a sweep runs no compliance test; leave it out");
+        }
         let fields = run.setting.iter().flatten().filter_map(|pair| pair.split('=').next());
         match fields.into_iter().find(|field| OWN_FIELDS.contains(field)) {
             Some(field) => usage(format!(
@@ -199,12 +220,22 @@ impl SweepArgs {
 }
 
 impl SweepSettings {
+    /// Returns the number of samples of a step that lasts for `step_time` at a rate. LoadGen draws the
+    /// times between queries, and the margin covers their spread.
+    pub(crate) fn samples_at(&self, rate: f64) -> u64 {
+        let mean = rate * self.step_time.as_secs_f64();
+        self.whole_passes(mean + SPREAD * mean.sqrt())
+    }
+
     /// Returns the number of samples of a step that has at least `samples`: whole passes.
     pub(crate) fn whole_passes(&self, samples: f64) -> u64 {
         // The conversion saturates.
         (samples.ceil() as u64).max(self.step_samples).div_ceil(self.pass).saturating_mul(self.pass)
     }
 }
+
+/// Number of standard deviations by which a random schedule may be shorter or longer than its mean.
+pub(super) const SPREAD: f64 = 4.0;
 
 /// Percentile that steps are judged by.
 const PERCENTILE: f64 = 0.99;
@@ -230,12 +261,21 @@ fn bounds(test: &LoadGenTest) -> Bounds {
 
 /// Returns the digest of each file that the settings name, by its key.
 fn digests(settings: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, RunError> {
-    let texts = settings.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
-    let paths = texts.flat_map(|(key, text)| text.split('+').map(move |path| (key, path)));
     let mut digests = BTreeMap::new();
-    for (key, path) in paths.filter(|(_, path)| Path::new(path).is_absolute()) {
-        let failed = |error: io::Error| RunError::Usage(format!("{path}: {error}"));
-        digests.insert(format!("{key} {path}"), digest(Path::new(path)).map_err(failed)?);
+    for (key, value) in settings {
+        let named = value.as_str().map(Path::new).filter(|path| path.is_absolute());
+        let Some(named) = named else { continue };
+        // The files of a data set are joined by +, which a name may also contain.
+        let text = named.to_string_lossy();
+        let parts: Vec<_> = match named.exists() {
+            true => vec![named],
+            false => text.split('+').map(Path::new).filter(|part| part.exists()).collect(),
+        };
+        for path in parts {
+            let failed = |error: io::Error| RunError::Usage(format!("{}: {error}", path.display()));
+            let digest = digest(path).map_err(failed)?;
+            digests.insert(format!("{key} {}", path.display()), digest);
+        }
     }
     Ok(digests)
 }

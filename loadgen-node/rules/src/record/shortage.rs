@@ -71,6 +71,7 @@ impl Shortage {
     /// a program has several threads.
     pub fn lacked_share(&self) -> f64 {
         let lacked = self.throttled_seconds.max(self.stolen_seconds).max(self.waited_seconds);
+        let lacked = lacked.max(self.late_seconds.unwrap_or_default());
         lacked / self.test_seconds
     }
 
@@ -83,9 +84,9 @@ impl Shortage {
         let waited = Some(self.waited_seconds).filter(noticeable);
         // A quota also makes threads wait.
         let waited = waited.filter(|wait| throttled.is_none() && *wait > LONG_WAIT * could_run);
-        let known = throttled.is_some() || stolen.is_some() || waited.is_some();
-        let late =
-            self.late_seconds.filter(|late| !known && *late > OFTEN_LATE * self.test_seconds);
+        let late = self
+            .late_seconds
+            .filter(|late| throttled.is_none() && *late > OFTEN_LATE * self.test_seconds);
         let texts = [
             throttled.map(|seconds| format!("its processor quota stopped it for {seconds:.1} s")),
             stolen.map(|seconds| {

@@ -64,7 +64,12 @@ impl LoadGenTest {
         prompts::check(&config, data.as_ref())?;
         waveforms::check(&config, data.as_ref())?;
         let labels = labels::read_labels(&config, data.sample_count())?;
-        let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
+        let (mut tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
+        let is_limited = config.target.nodes().is_some_and(|nodes| nodes.max_in_flight.is_some());
+        if is_limited && tokens == AnswerTokens::Counted {
+            // netdiv measures the first tokens of such a run itself.
+            tokens = AnswerTokens::First;
+        }
         let total = data.sample_count();
         let performance = config.performance_samples.unwrap_or(total);
         let samples = SampleCounts { total, performance };
