@@ -8,17 +8,19 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-$here/../../out/pictures}
 . "$here/setup.sh"
+rm -rf "$OUT/sweeps"
 
-for name in chat-a chat-b; do
-    start $name --engine tokens --tokens-ttft 30ms --tokens-tpot 4ms --tokens-output 20-60 --max-in-flight-samples 32
+# The commands of docs/SWEEP.md.
+for name in a b; do
+    start $name --engine tokens --tokens-ttft 20ms --tokens-tpot 1ms --tokens-output 100 --max-in-flight-samples 64
 done
-start digits-a --model digits
+start digits --model digits
 sweep() {
     "$BIN/loadgen-node" sweep --step-time 15s --output "$OUT/sweeps/$1" "${@:2}" | tee "$OUT/$1.txt"
 }
-sweep tokens --benchmark chat --dataset synthetic-ids:100x16-1024 --nodes "$(address chat-a),$(address chat-b)" --nodes-of 1,2 \
-    --setting use_token_latencies=true --setting server_ttft_latency=500000000 --setting server_tpot_latency=8000000
-sweep digits --benchmark digits --nodes "$(address digits-a)" --setting server_target_latency_ns=50000000
+sweep tokens --nodes "$(address a),$(address b)" --nodes-of 1,2 --benchmark chat --dataset synthetic-ids:1000x16-1024 \
+    --setting use_token_latencies=true --setting server_ttft_latency=200000000 --setting server_tpot_latency=2000000
+sweep digits --nodes "$(address digits)" --benchmark digits --setting server_target_latency_ns=50000000
 best=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best"][-1]["folder"])' "$OUT/sweeps/tokens/sweep.json")
 "$BIN/loadgen-node" report "$OUT/sweeps/tokens/$best"
 cd "$OUT" && cp "$here/shots.mjs" . && node shots.mjs "$(command -v chromium)" \

@@ -57,7 +57,7 @@ fn steps(record: &Value) -> Vec<(u64, f64, &Value)> {
 fn a_sweep_ends_within_five_percent_of_what_the_nodes_sustain() {
     let (a, folder) = (node("a"), Folder::create());
     let ended = sweep(&a.address, &folder.path("sweep"), &["--rates=400,800,6400"]);
-    let ended = ended.expect_text(0, "1 node: ").expect_text(0, "queries/s is VALID, ");
+    let ended = ended.expect_text(0, "highest VALID rate  1 node: ");
     assert!(ended.stdout.contains("sweep/report.html"), "{}", ended.stdout);
     let record = record(&folder.root().join("sweep"));
     let best = &record["best"][0];
@@ -226,7 +226,7 @@ fn a_killed_sweep_continues_and_keeps_its_finished_steps() {
     let refuse = |more: &[&str], text: &str| {
         finish(&a.address, &folder, more).expect_text(2, text);
     };
-    refuse(&[], "holds a sweep; continue it with --resume");
+    refuse(&[], "holds a sweep or its steps; continue it with --resume");
     refuse(&["--resume", "--step-time=1400ms"], "--step-time: \"1500ms\", now \"1400ms\"");
     refuse(&["--resume", "--step-samples=800"], "--step-samples: 700, now 800");
     refuse(&["--resume", "--setting=server_coalesce_queries=false"], "--setting: [");
