@@ -120,6 +120,7 @@ fn a_page_says_what_the_files_say() {
         table.deserialize().collect::<Result<_, _>>().expect("rows");
     assert_eq!(rows.len(), 6, "{text}");
     assert_eq!(rows[2]["node"], "b <i>&");
+    assert_eq!(rows[0]["run"], path(&run));
     assert_eq!(rows[0]["p99_ns"].parse().ok(), result["loadgen_latency_ns"]["99.00"].as_f64());
 }
 
@@ -215,15 +216,23 @@ fn runs_are_compared_with_a_baseline() {
         loadgen_node(wrong).expect(2);
     }
 
-    // A folder of runs has an index, which names what it cannot read.
+    // A folder of runs has an index, which names what it cannot read. Steps that a sweep has set aside
+    // are no runs.
     folder.write("base/2/result.json", "{}");
+    folder.write("base/0.unfinished-1/result.json", "{}");
     loadgen_node(&["report", &base]).expect_text(0, "report.html");
     let index = folder.read("base/report.html");
     for part in ["href=\"./0\"", "href=\"./1\"", "base/2/result.json: it is not a record of a run"]
     {
         assert!(index.contains(part), "{part}");
     }
+    assert!(!index.contains("unfinished"), "{index}");
     loadgen_node(&["report", "--format", "csv", &base]).expect_text(2, "base/2/result.json");
+    // Runs of the same name in several folders have different names.
+    fs::remove_file(folder.path("base/2/result.json")).expect("a writable folder");
+    loadgen_node(&["report", "--format", "csv", &base, &worse])
+        .expect_text(0, "base/0,")
+        .expect_text(0, "worse/0,");
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! `loadgen-node report`: reports of runs, as a page for a browser or as tables for other programs,
 //! and the page of a network measurement.
 
-use std::{
-    os::unix::ffi::OsStrExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -13,7 +10,10 @@ use crate::{
     RunError, fabric, output,
     recording::sweep::{SWEEP, SweepRecord},
     recording::{RecordedRun, folder_name, runs_in},
-    report::{self, page::Entry},
+    report::{
+        self,
+        page::{Entry, LINES, PAGE, link},
+    },
 };
 
 /// Options of `loadgen-node report`.
@@ -40,8 +40,6 @@ enum Format {
     Csv,
 }
 
-const PAGE: &str = "report.html";
-
 impl ReportArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let default = match (self.format, &self.runs[..]) {
@@ -58,7 +56,7 @@ impl ReportArgs {
         Ok(0)
     }
 
-    /// Returns the report. Addresses of other pages are relative to the folder of `path`.
+    /// Returns the report, whose file is `path`.
     fn text(&self, path: &Path) -> Result<String, RunError> {
         match (self.format, &self.runs[..]) {
             (Format::Html, [folder]) if output::is_fabric(folder) => {
@@ -69,30 +67,36 @@ impl ReportArgs {
             }
             _ => {}
         }
-        let base = path.parent().and_then(|folder| folder.join(".").canonicalize().ok());
         let (mut entries, mut unread) = (Vec::new(), Vec::new());
+        let mut add = |name, mut run: RecordedRun| {
+            if entries.len() >= LINES {
+                run.forget_times();
+            }
+            let link = link(&run.folder, "", path);
+            entries.push(Entry { name, link, run });
+        };
+        let is_alone = self.runs.len() == 1;
         for folder in &self.runs {
             if !is_folder_of_runs(folder) {
                 let run = RecordedRun::read(folder)?;
-                let link = link(folder, base.as_deref());
-                entries.push(Entry { name: folder.display().to_string(), link, run });
+                add(if is_alone { run.name() } else { folder.display().to_string() }, run);
                 continue;
             }
-            for inside in runs_in(folder)? {
-                let name = inside.strip_prefix(folder).unwrap_or(&inside).display().to_string();
-                match RecordedRun::read(&inside) {
-                    Ok(run) => {
-                        entries.push(Entry { name, link: link(&inside, base.as_deref()), run });
-                    }
-                    Err(why) if self.format == Format::Html => unread.push(why.to_string()),
-                    Err(why) => return Err(why),
+            let (inside, unreadable) = runs_in(folder)?;
+            unread.extend(unreadable);
+            for run in inside {
+                // Several folders may have runs of the same name.
+                let name = run.strip_prefix(folder).ok().filter(|_| is_alone).unwrap_or(&run);
+                match RecordedRun::read(&run) {
+                    Ok(read) => add(name.display().to_string(), read),
+                    Err(why) => unread.push(why.to_string()),
                 }
             }
         }
-        if entries.is_empty() {
+        if entries.is_empty() || self.format != Format::Html && !unread.is_empty() {
             return Err(RunError::Usage(unread.join("\n")));
         }
-        let runs = || entries.iter().map(|entry| &entry.run);
+        let runs = || entries.iter().map(|entry| (&entry.name[..], &entry.run));
         match (self.format, &entries[..], &self.runs[..]) {
             (Format::Markdown, ..) => Ok(report::listing::markdown(runs())),
             (Format::Csv, ..) => report::listing::csv(runs()),
@@ -111,39 +115,4 @@ impl ReportArgs {
 fn is_folder_of_runs(folder: &Path) -> bool {
     let has = |file| folder.join(file).exists();
     folder.is_dir() && !has(output::RESULT) && !has(output::FABRIC)
-}
-
-/// Returns the address of a run's page, or of its folder if it has no page: relative to `base` if
-/// the run is inside.
-fn link(run: &Path, base: Option<&Path>) -> String {
-    let page = run.join(PAGE);
-    let target = if page.exists() { page } else { run.to_owned() };
-    let target = target.canonicalize().unwrap_or(target);
-    let inside = base.and_then(|base| target.strip_prefix(base).ok());
-    let mut link = String::from(if inside.is_some() { "./" } else { "" });
-    for byte in inside.unwrap_or(&target).as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' => link.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => link.push(char::from(*byte)),
-            byte => link += &format!("%{byte:02X}"),
-        }
-    }
-    link
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_relative_and_escaped() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
-        let run = base.join("rate 100%:é");
-        std::fs::create_dir(&run).unwrap();
-        assert_eq!(link(&run, Some(&base)), "./rate%20100%25%3A%C3%A9");
-        std::fs::write(run.join(PAGE), "").unwrap();
-        assert_eq!(link(&run, Some(&base)), "./rate%20100%25%3A%C3%A9/report.html");
-        assert!(link(&run, None).starts_with('/'));
-    }
 }

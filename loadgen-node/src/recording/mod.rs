@@ -6,7 +6,11 @@ pub(crate) mod series;
 pub(crate) mod steady;
 pub(crate) mod sweep;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::DirEntry,
+    io,
+    path::{Path, PathBuf},
+};
 
 use netdiv_node_common::resources::files;
 use netdiv_rules::{Mode, official_log, record::RunResult};
@@ -77,6 +81,12 @@ impl RecordedRun {
         })
     }
 
+    /// Drops what only pictures need, which is most of a run.
+    pub(crate) fn forget_times(&mut self) {
+        self.series = Vec::new();
+        self.histograms = Histograms::default();
+    }
+
     pub(crate) fn name(&self) -> String {
         folder_name(&self.folder)
     }
@@ -85,20 +95,29 @@ impl RecordedRun {
 /// Levels of folders in which [`runs_in`] searches.
 const DEPTH: usize = 3;
 
-/// Finds runs in a folder: the folders with a `result.json`, at most three levels down, in order.
-/// Fails if there is no run, or if a folder cannot be read.
-pub(crate) fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
-    let mut found = Vec::new();
+/// Part of the name of a step's folder that a sweep has set aside.
+pub(crate) const SET_ASIDE: &str = ".unfinished-";
+
+/// Finds runs in a folder: the folders with a `result.json`, at most three levels down, in order,
+/// without the steps that a sweep has set aside. Also returns the reasons why folders cannot be
+/// read. Fails if there is no run.
+pub(crate) fn runs_in(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), RunError> {
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
     let mut level = vec![folder.to_owned()];
     for _ in 0..DEPTH {
         let mut next = Vec::new();
         for folder in level {
-            let failed = |error| RunError::Usage(format!("{}: {error}", folder.display()));
-            for entry in folder.read_dir().map_err(failed)? {
-                let entry = entry.map_err(failed)?;
+            let entries = folder.read_dir().and_then(Iterator::collect::<io::Result<Vec<_>>>);
+            let entries = entries.unwrap_or_else(|error| {
+                unread.push(format!("{}: {error}", folder.display()));
+                Vec::new()
+            });
+            let is_kept =
+                |entry: &DirEntry| !entry.file_name().to_string_lossy().contains(SET_ASIDE);
+            for entry in entries.into_iter().filter(is_kept) {
                 if entry.path().join(output::RESULT).exists() {
                     found.push(entry.path());
-                } else if entry.file_type().map_err(failed)?.is_dir() {
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     next.push(entry.path());
                 }
             }
@@ -108,12 +127,13 @@ pub(crate) fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     if found.is_empty() {
         return Err(RunError::Usage(format!(
             "{} holds no finished run: neither the folder nor its subfolders, {DEPTH} levels down, have a result.json; \
-             pass the folder of a run (--output of `run`), or a folder of such folders",
-            folder.display()
+             pass the folder of a run (--output of `run`), or a folder of such folders{}",
+            folder.display(),
+            unread.iter().map(|why| format!("\n{why}")).collect::<String>()
         )));
     }
     found.sort();
-    Ok(found)
+    Ok((found, unread))
 }
 
 /// Returns the name of a folder, for display.

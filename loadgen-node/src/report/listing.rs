@@ -39,16 +39,18 @@ const ABSENT: &str = "absent";
 /// Pointer of a run's column that is the sum of its nodes' values.
 const SUM: &str = "sum";
 
-/// Returns a row for each run and for each of its nodes, as CSV.
-pub(crate) fn csv<'a>(runs: impl IntoIterator<Item = &'a RecordedRun>) -> Result<String, RunError> {
+/// Returns a row for each run, with its name, and for each of its nodes, as CSV.
+pub(crate) fn csv<'a>(
+    runs: impl IntoIterator<Item = (&'a str, &'a RecordedRun)>,
+) -> Result<String, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(format!("CSV table: {error}"));
     let mut table = csv::Writer::from_writer(Vec::new());
     let titles = ["run"].into_iter().chain(OF_BOTH).chain(COLUMNS.map(|(name, ..)| name));
     table.write_record(titles).map_err(|error| failed(&error))?;
-    for run in runs {
+    for (name, run) in runs {
         let result = serde_json::to_value(&run.result).map_err(|error| failed(&error))?;
         let nodes = result["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut both = vec![escape_formula(&run.name())];
+        let mut both = vec![escape_formula(name)];
         both.extend(OF_BOTH.map(|key| value(result.get(key))));
         let of_run = COLUMNS.map(|(_, pointer, of_node)| match pointer {
             SUM => {
@@ -77,12 +79,11 @@ fn value(value: Option<&Value>) -> String {
 }
 
 /// Returns tables of the facts and of the nodes, run by run.
-pub(crate) fn markdown<'a>(runs: impl Iterator<Item = &'a RecordedRun>) -> String {
+pub(crate) fn markdown<'a>(runs: impl Iterator<Item = (&'a str, &'a RecordedRun)>) -> String {
     let mut text = String::new();
-    for run in runs {
+    for (name, run) in runs {
         let RunResult { benchmark, scenario, mode, .. } = &run.result;
-        let name = cell(&run.name());
-        text += &format!("## {name}: {benchmark} {scenario} {mode}\n\n");
+        text += &format!("## {}: {benchmark} {scenario} {mode}\n\n", cell(name));
         let outcome = [<&str>::from(run.result.verdict)].into_iter();
         let outcome = outcome.chain(run.result.reasons.iter().map(String::as_str));
         text += &format!("**{}**\n\n", cell(&outcome.collect::<Vec<_>>().join("; ")));

@@ -9,6 +9,7 @@ mod curves;
 pub(in crate::report) mod elements;
 mod fabric;
 mod heat_map;
+mod links;
 mod nodes;
 mod phrases;
 pub(in crate::report) mod plot;
@@ -23,7 +24,6 @@ use serde_json::Value;
 
 use self::{
     elements::{date, document, download, figure, list, table, words},
-    plot::LINES,
     summary::{is_good, metrics, overview, tiles_of},
 };
 use super::{
@@ -41,6 +41,8 @@ use crate::{
 pub(crate) use self::{
     comparison::comparison,
     fabric::{fabric, fabric_matrix, fabric_plot},
+    links::{PAGE, link},
+    plot::LINES,
     summary::Entry,
     sweep::sweep,
 };
@@ -50,7 +52,7 @@ const SERIES: usize = 250_000;
 
 /// Returns the page of one run.
 pub(crate) fn run(run: &RecordedRun) -> Result<String, RunError> {
-    let csv = listing::csv(std::slice::from_ref(run))?;
+    let csv = listing::csv([(&run.name()[..], run)])?;
     let series = series::csv(&run.series).filter(|csv| csv.len() <= SERIES);
     let downloads = html! {
         p.note.download {
@@ -73,8 +75,7 @@ pub(crate) fn runs(
     has_chapters: bool,
 ) -> Result<String, RunError> {
     let has_chapters = has_chapters && entries.len() <= LINES;
-    let all = entries.iter().map(|entry| &entry.run);
-    let csv = listing::csv(all)?;
+    let csv = listing::csv(entries.iter().map(|entry| (&entry.name[..], &entry.run)))?;
     Ok(document(
         title,
         &html! {

@@ -18,7 +18,7 @@ const HEIGHT: f64 = 250.0;
 const DIGIT: f64 = 7.4;
 
 /// Maximum number of lines in one picture: more cannot be distinguished.
-pub(in crate::report) const LINES: usize = 8;
+pub(crate) const LINES: usize = 8;
 
 /// Returns the colour of the line, or of the part of a bar, with this number.
 pub(in crate::report) fn colour(number: usize) -> String {

@@ -175,14 +175,14 @@ pub(super) fn overview(entries: &[Entry], anchor: Option<&str>) -> Markup {
 }
 
 fn overlay(entries: &[Entry], measure: Measure, title: &str) -> Markup {
-    let all = |entry: &Entry| Some((entry.name.clone(), entry.run.histograms.of_all(measure)?));
-    let times: Vec<_> = entries.iter().filter_map(all).collect();
-    let lines: Vec<_> =
-        times.iter().take(LINES).map(|(name, times)| (name.clone(), times)).collect();
-    let note = match times.len() {
+    let note = match entries.len() {
         all if all > LINES => format!("The first {LINES} of {all} runs are shown."),
         _ => String::new(),
     };
+    let entries = &entries[..entries.len().min(LINES)];
+    let all = |entry: &Entry| Some((entry.name.clone(), entry.run.histograms.of_all(measure)?));
+    let times: Vec<_> = entries.iter().filter_map(all).collect();
+    let lines: Vec<_> = times.iter().map(|(name, times)| (name.clone(), times)).collect();
     let mut bounds = entries.iter().map(|entry| bound(&entry.run.result, measure));
     let first = bounds.next().flatten();
     let common = first.filter(|_| bounds.all(|bound| bound == first));
