@@ -63,7 +63,7 @@ impl ReportArgs {
                 return Ok(report::page::fabric(&fabric::report::Report::read(folder)?));
             }
             (Format::Html, [folder]) if folder.join(SWEEP).exists() => {
-                return Ok(report::page::sweep(&SweepRecord::read(folder)?));
+                return report::page::sweep(&SweepRecord::read(folder)?, folder, path);
             }
             _ => {}
         }

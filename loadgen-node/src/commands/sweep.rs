@@ -9,7 +9,7 @@ use crate::{
     output::{self, say},
     recording::RecordedRun,
     recording::sweep::{SWEEP, Step, SweepRecord},
-    report,
+    report::{self, page::PAGE},
     run::Interruptions,
     settings::DnsNames,
     sweep::{self, SweepArgs},
@@ -27,9 +27,8 @@ pub(crate) struct SweepCommand {
     resume: bool,
 }
 
-/// Names of the files in the sweep's folder besides the record.
+/// Name of the table in the sweep's folder.
 const TABLE: &str = "sweep.csv";
-const PAGE: &str = "report.html";
 
 impl SweepCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
@@ -44,7 +43,8 @@ impl SweepCommand {
             }
             let json = serde_json::to_vec_pretty(record).map_err(RunError::failed)?;
             output::write(&folder.join(TABLE), report::sweep::csv(record)?.as_bytes())?;
-            output::write(&folder.join(PAGE), report::page::sweep(record).as_bytes())?;
+            let page = folder.join(PAGE);
+            output::write(&page, report::page::sweep(record, folder, &page)?.as_bytes())?;
             output::write(&folder.join(SWEEP), &json)
         };
         let record = sweep::run(&settings, self.resume, &interruptions, &save)?;

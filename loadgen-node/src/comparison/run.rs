@@ -149,7 +149,7 @@ pub(crate) fn setting(value: &Value) -> String {
     match value {
         Value::Array(all) => all.iter().map(setting).collect::<Vec<_>>().join(", "),
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        other => other.to_string().trim_end_matches(".0").to_owned(),
     }
 }
 

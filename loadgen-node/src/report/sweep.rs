@@ -48,7 +48,7 @@ pub(crate) fn render(record: &SweepRecord) -> String {
 }
 
 /// Describes the highest VALID rate of a set of nodes.
-fn highest(record: &SweepRecord, best: &Best) -> String {
+pub(crate) fn highest(record: &SweepRecord, best: &Best) -> String {
     let Best { nodes, load, lowest_invalid, .. } = best;
     let above =
         lowest_invalid.map_or("no higher rate was tried".into(), |rate| format!("{rate} is not"));

@@ -15,6 +15,7 @@ mod phrases;
 pub(in crate::report) mod plot;
 mod summary;
 mod sweep;
+mod sweep_curves;
 mod times;
 
 use maud::{Markup, PreEscaped, html};

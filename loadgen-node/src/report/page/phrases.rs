@@ -14,6 +14,12 @@ pub(in crate::report) fn list<S: AsRef<str>>(items: &[S]) -> String {
     text
 }
 
+/// Returns a remark as a sentence.
+pub(in crate::report) fn sentence(remark: &str) -> String {
+    let (first, rest) = remark.split_at_checked(1).unwrap_or_default();
+    format!("{}{rest}.", first.to_uppercase())
+}
+
 /// Formats a figure with three significant digits, or as a whole number.
 pub(in crate::report) fn figures(value: f64) -> String {
     match value.abs() {
