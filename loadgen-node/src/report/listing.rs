@@ -10,8 +10,9 @@ const OF_BOTH: [&str; 6] = ["benchmark", "scenario", "mode", "verdict", "started
 
 /// Further columns of the CSV table. Each has its name, the JSON pointer to the run's value in
 /// `result.json`, and the JSON pointer from a node's entry to the node's value. Times are in
-/// nanoseconds: LoadGen's latencies for a run, the QDL's for a node.
-const COLUMNS: [(&str, &str, &str); 18] = [
+/// nanoseconds: LoadGen's latencies for a run, the QDL's for a node, which with `max_in_flight` begin
+/// at sending.
+const COLUMNS: [(&str, &str, &str); 19] = [
     ("metric", "/metric/name", ABSENT),
     ("value", "/metric/value", ABSENT),
     ("unit", "/metric/unit", ABSENT),
@@ -30,6 +31,7 @@ const COLUMNS: [(&str, &str, &str); 18] = [
     ("mean_network_ns", ABSENT, "/stages_ns/network/mean"),
     ("mean_sut_queue_ns", ABSENT, "/stages_ns/sut_queue/mean"),
     ("mean_compute_ns", ABSENT, "/stages_ns/compute/mean"),
+    ("max_in_flight", "/settings/max_in_flight", ABSENT),
 ];
 
 /// Pointer of a column that a run or a node does not have. No value is there, because a pointer
@@ -125,7 +127,7 @@ fn cell(text: &str) -> String {
 /// Puts an apostrophe before a text that a spreadsheet would take for a formula. Nodes choose their
 /// own names, so that a name may look like one.
 pub(super) fn escape_formula(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@']) {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{text}"),
         false => text.into(),
     }
@@ -139,7 +141,9 @@ mod tests {
     fn names_are_shown_and_nothing_more() {
         assert_eq!(cell("a|b <i>\n`c`"), "a\\|b \\<i\\> \\`c\\`");
         assert_eq!(cell("p99 12.5 ms, a-b"), "p99 12.5 ms, a-b");
-        assert_eq!(escape_formula("=1+1"), "'=1+1");
+        for formula in ["=1+1", "\t=1", "\r=1"] {
+            assert_eq!(escape_formula(formula), format!("'{formula}"));
+        }
         assert_eq!(escape_formula("rack1-a"), "rack1-a");
     }
 }

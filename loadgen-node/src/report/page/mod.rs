@@ -28,14 +28,17 @@ use self::{
     summary::{is_good, metrics, overview, tiles_of},
 };
 use super::{
-    listing,
+    listing::{self, escape_formula},
     run::{facts, purpose},
 };
 use crate::{
     RunError,
     comparison::{interface, machine as machine_facts, setting},
     record::{RunResult, Verdict},
-    recording::{RecordedRun, series},
+    recording::{
+        RecordedRun,
+        series::{self, SeriesRow},
+    },
     units::count,
 };
 
@@ -54,7 +57,9 @@ const SERIES: usize = 250_000;
 /// Returns the page of one run.
 pub(crate) fn run(run: &RecordedRun) -> Result<String, RunError> {
     let csv = listing::csv([(&run.name()[..], run)])?;
-    let series = series::csv(&run.series).filter(|csv| csv.len() <= SERIES);
+    let escaped = |row: &SeriesRow| SeriesRow { node: escape_formula(&row.node), ..row.clone() };
+    let series: Vec<_> = run.series.iter().map(escaped).collect();
+    let series = series::csv(&series).filter(|csv| csv.len() <= SERIES);
     let downloads = html! {
         p.note.download {
             "Download: " (download("nodes.csv", &csv))

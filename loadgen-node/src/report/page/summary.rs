@@ -6,11 +6,12 @@ use netdiv_rules::{Mode, Scenario};
 use super::{
     curves,
     elements::{Tile, date, gauge, list, multiples, picture, table, tiles},
+    phrases::sentence,
     plot::LINES,
 };
 use crate::{
     record::{Metric, RunResult, Verdict},
-    recording::{LATENCIES, RecordedRun, histograms::Measure},
+    recording::{LATENCIES, RecordedRun, histograms::Measure, sweep::Load},
 };
 
 /// Measures that LoadGen logs, in the order of [`LATENCIES`], and their titles.
@@ -37,7 +38,11 @@ struct DecisiveTime {
 }
 
 /// Returns the times that decide about a run: TTFT and TPOT if it has them, and latency otherwise.
+/// Empty if LoadGen's times include the wait for others of a limited number of samples in flight.
 fn decisive_times(result: &RunResult) -> Vec<DecisiveTime> {
+    if is_limited(result) {
+        return Vec::new();
+    }
     let time = |(measure, prefix, name)| {
         let bound = bound(result, measure);
         let percent = 100.0 * bound.map_or(0.99, |(_, share)| share);
@@ -52,6 +57,16 @@ fn decisive_times(result: &RunResult) -> Vec<DecisiveTime> {
         times.remove(0);
     }
     times
+}
+
+fn is_limited(result: &RunResult) -> bool {
+    result.settings.contains_key("max_in_flight")
+}
+
+/// Returns the note on netdiv's times of a run, if they do not begin with LoadGen's.
+pub(super) fn source(result: &RunResult) -> String {
+    let remark = Load::Concurrency.remark();
+    if is_limited(result) { sentence(remark) } else { String::new() }
 }
 
 /// Returns LoadGen's bound for a measure: milliseconds, and the share of the samples that have to
@@ -186,5 +201,11 @@ fn overlay(entries: &[Entry], measure: Measure, title: &str) -> Markup {
     let mut bounds = entries.iter().map(|entry| bound(&entry.run.result, measure));
     let first = bounds.next().flatten();
     let common = first.filter(|_| bounds.all(|bound| bound == first));
-    picture(&curves::percentiles(title, &lines, common), &[&note])
+    let limited = entries.iter().filter(|entry| is_limited(&entry.run.result));
+    let limited: Vec<_> = limited.map(|entry| entry.name.as_str()).collect();
+    let source = match &limited[..] {
+        [] => String::new(),
+        names => format!("Measured from sending, and not LoadGen's: {}.", list(names)),
+    };
+    picture(&curves::percentiles(title, &lines, common), &[&note, &source])
 }

@@ -8,7 +8,7 @@ use super::{
     curves::{self, ALL_NODES},
     elements::{figure, multiples, picture, table},
     plot::{LINES, PlotLine},
-    summary::{MEASURES, bound},
+    summary::{MEASURES, bound, source},
 };
 use crate::recording::{LATENCIES, RecordedRun, histograms::Measure, series::SeriesRow};
 
@@ -45,9 +45,13 @@ fn loadgen(json: &Value) -> Markup {
     let has = |prefix: &str| json.pointer(&pointer(prefix, "99.00")).is_some();
     let logged: Vec<_> = LATENCIES.into_iter().filter(|(prefix, _)| has(prefix)).collect();
     let titles: Vec<_> = logged.iter().map(|(_, title)| *title).collect();
+    let caption = match json.pointer("/settings/max_in_flight") {
+        Some(_) => "LoadGen's latencies, in ms, measured from the start of the query",
+        None => "LoadGen's latencies, in ms",
+    };
     html! {
         @if !logged.is_empty() { div {
-            (table("LoadGen's latencies, in ms", &[""], &titles, &[], &html! {
+            (table(caption, &[""], &titles, &[], &html! {
                 @for (name, shown) in PERCENTILES { tr {
                     th.word scope="row" { (shown) }
                     @for (prefix, _) in &logged { (figure(json, &pointer(prefix, name))) }
@@ -69,7 +73,7 @@ fn distribution(run: &RecordedRun, measure: Measure, title: &str) -> Markup {
     }
     lines.push((ALL_NODES.into(), &all));
     let plot = curves::percentiles(title, &lines, bound(&run.result, measure));
-    picture(&plot, &[&shown_nodes_note(run, LINES - 1)])
+    picture(&plot, &[&shown_nodes_note(run, LINES - 1), &source(&run.result)])
 }
 
 /// Returns the indexes of the `most` nodes with the highest p99, in the order of the nodes.
@@ -105,7 +109,8 @@ pub(super) fn over_time(run: &RecordedRun) -> Markup {
     let notes: [&str; 2] = [&shown_nodes_note(run, LINES), &grouped];
     let by_node = |title, unit, value: fn(&[&SeriesRow]) -> Option<f64>, bound: Option<f64>| {
         let lines = names.iter().map(|name| line(run, name, name, points, value)).collect();
-        picture(&curves::over_time(title, unit, lines, bound), &notes)
+        let source = if unit == "ms" { source(&run.result) } else { String::new() };
+        picture(&curves::over_time(title, unit, lines, bound), &[&notes[..], &[&source]].concat())
     };
     let all = |name: &str, value: fn(&[&SeriesRow]) -> Option<f64>| {
         line(run, "", name, POINTS / 3, value)
