@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -18,6 +20,9 @@ COUNTS = (
     "issued", "sent", "completed", "waiting", "in_flight", "p50_ns", "p99_ns", "max_ns", "bytes_sent", "bytes_received",
     "first_tokens", "first_p50_ns", "first_p99_ns", "tokens",
 )  # fmt: skip
+
+# Folder that a sweep has set aside: its run failed, ended without a result, or was over other nodes.
+UNFINISHED = re.compile(r"\.unfinished-\d+$")
 
 # Keys of result.json with settings, machines and lists, in place of figures.
 NO_FIGURES = {
@@ -80,13 +85,26 @@ def read_run(folder: Folder) -> Run:
 
 
 def read_runs(folder: Folder) -> pd.DataFrame:
-    """Returns the figures of each run below a folder: a row for each, by its path."""
+    """Returns the figures of each run below a folder: a row for each, by its path.
+
+    Leaves out folders that a sweep has set aside, and damaged runs, of which it warns.
+    """
     folder = Path(folder)
-    runs = sorted(path.parent for path in folder.rglob(RUN.file))
+    names = sorted(path.parent.relative_to(folder) for path in folder.rglob(RUN.file))
+    runs: dict[str, Record] = {}
+    damage: Optional[ResultsError] = None
+    for name in names:
+        if UNFINISHED.search(name.name):
+            continue
+        try:
+            runs[name.as_posix()] = RUN.read(folder / name)
+        except ResultsError as error:
+            damage = error
+            warnings.warn(f"a run is left out: {error}", stacklevel=2)
     if not runs:
-        raise ResultsError(f"{folder}: it contains no runs; pass a folder that contains folders of `{RUN.command}` (--output)")
-    index = pd.Index([run.relative_to(folder).as_posix() for run in runs], name="run")
-    return table(map(RUN.read, runs), NO_FIGURES).set_index(index)
+        none = ResultsError(f"{folder}: it contains no runs; pass a folder that contains folders of `{RUN.command}` (--output)")
+        raise damage or none
+    return table(runs.values(), NO_FIGURES).set_index(pd.Index(list(runs), name="run"))
 
 
 def _series(path: Path) -> pd.DataFrame:
