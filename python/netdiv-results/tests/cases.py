@@ -1,7 +1,8 @@
 """Recorded folders, copies of them with changes, and the forms that a schema allows.
 
 The records are of loadgen-node over loopback, without evidence and logs: `server` with the engine echo, `tokens` with the engine tokens,
-`fabric`, `matrix` and `rate` with the engine none. `sweep` has the figures of sixteen runs with the engine echo.
+`fabric`, `matrix` and `rate` with the engine none; `sweep` (rates) and `sweep-concurrency` with the engine echo, and `sweep-tokens` (rates) with
+the engine tokens, each with the run of one step.
 """
 
 import json
@@ -15,6 +16,15 @@ SCHEMAS = {
     "result.json": REPOSITORY / "loadgen-node/rules/result.schema.json",
     "fabric.json": REPOSITORY / "loadgen-node/fabric.schema.json",
 }
+
+
+# Run of each sweep that is recorded.
+STEPS = {
+    "sweep": "nodes-1/rate-400",
+    "sweep-tokens": "nodes-1/rate-40",
+    "sweep-concurrency": "nodes-2/concurrency-16",
+}
+RUNS = ["server", *(f"{sweep}/{step}" for sweep, step in sorted(STEPS.items())), "tokens"]
 
 
 def copy(test, name):

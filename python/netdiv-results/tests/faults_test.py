@@ -37,6 +37,9 @@ FAULTS = [
     (read_run, "server/histograms.hlog", replaced("HIST", "="), "."),
     (read_run, "server/histograms.hlog", replaced("HISTF", "HISTFAAAAAF42g"), "."),
     (read_sweep, "sweep/sweep.json", key("version", 2), "version 2 is unknown; this package reads version 1"),
+    (read_sweep, "sweep/sweep.json", key("version", 0), "version 0 is unknown; this package reads version 1"),
+    (read_sweep, "sweep/sweep.json", replaced('"latency_source"', '"source"'), "it lacks the key 'latency_source'"),
+    (read_sweep, "sweep/sweep.json", key("latency_source", "other"), "latency_source 'other' is unknown; this package reads loadgen"),
     (read_sweep, "sweep/sweep.json", replaced('"verdict"', '"outcome"'), r"a step lacks the keys \['verdict'\]"),
     (read_fabric, "fabric/fabric.json", key("form", 2), "form 2 is unknown; this package reads form 1"),
     (read_fabric, "fabric/fabric.json", key("form", "one"), "the value of 'form' is invalid: 'one'"),
@@ -75,6 +78,16 @@ class FaultTest(unittest.TestCase):
             with self.assertRaisesRegex(ResultsError, words) as error:
                 read(DATA / folder)
             self.assertTrue(str(error.exception).startswith(str(DATA / folder)))
+
+    def test_a_damaged_run_is_left_out_with_a_warning(self):
+        folder = copy(self, "server").parent
+        copy(self, "tokens").rename(folder / "tokens")
+        (folder / "server/result.json").write_text("{")
+        with self.assertWarnsRegex(UserWarning, f"a run is left out: {folder}/server/result.json: {DAMAGED}"):
+            self.assertEqual(list(read_runs(folder).index), ["tokens"])
+        (folder / "tokens/result.json").write_text("[]")
+        with self.assertWarns(UserWarning), self.assertRaisesRegex(ResultsError, f"tokens/result.json: {DAMAGED}"):
+            read_runs(folder)
 
     def test_a_file_that_cannot_be_read_is_named(self):
         folder = copy(self, "server")

@@ -2,16 +2,18 @@
 
 import base64
 import json
+import shutil
 import struct
 import tempfile
 import unittest
 import zlib
 from pathlib import Path
 
-from cases import DATA, REPOSITORY, copy, load, older_forms
+from cases import DATA, REPOSITORY, RUNS, STEPS, copy, load, older_forms
 
 from netdiv_results import read_fabric, read_run, read_runs, read_sweep
 from netdiv_results.histograms import decoded
+from netdiv_results.sweeps import BEST, STEP
 
 PLACES = {
     "latency": ["latency_ns"],
@@ -94,24 +96,46 @@ class RunTest(unittest.TestCase):
 
     def test_all_runs_below_a_folder_are_rows(self):
         runs = read_runs(DATA)
-        self.assertEqual(list(runs.index), ["server", "tokens"])
+        self.assertEqual(list(runs.index), RUNS)
         self.assertEqual(runs["token_metric.unit"]["tokens"], "tokens/s")
         self.assertEqual(runs["metric.value"].dtype, float)
+
+    def test_runs_that_a_sweep_has_set_aside_are_left_out(self):
+        folder = copy(self, "sweep")
+        step = folder / STEPS["sweep"]
+        for number in 1, 12:
+            shutil.copytree(step, f"{step}.unfinished-{number}")
+        self.assertEqual(list(read_runs(folder).index), [STEPS["sweep"]])
+        self.assertEqual(len(read_runs(f"{step}.unfinished-1")), 1)
 
 
 class SweepTest(unittest.TestCase):
     def test_steps_are_rows_and_lead_to_their_runs(self):
-        folder = copy(self, "sweep")
-        sweep = read_sweep(folder)
-        self.assertEqual(sweep.steps.groupby("nodes").size().to_dict(), {1: 8, 2: 8})
+        for name, step in STEPS.items():
+            sweep = read_sweep(DATA / name)
+            self.assertEqual(list(sweep.steps), list(STEP))
+            of = sweep.steps.set_index("folder").loc[step]
+            run = sweep.run(step)
+            self.assertEqual((of["verdict"], of["samples"]), (run.figures["verdict"], run.figures["samples.completed"]))
+            self.assertEqual(len(run.nodes), of["nodes"])
+            p99 = run.histogram().percentile(99) if sweep.latency_source == "netdiv" else run.figures["loadgen_latency_ns.99.00"]
+            self.assertEqual(of["latency_ns.p99"], p99)
+
+    def test_each_number_of_nodes_has_a_highest_rate(self):
+        sweep = read_sweep(DATA / "sweep")
+        self.assertEqual(sweep.steps.groupby("nodes").size().to_dict(), {1: 4, 2: 4})
         top = sweep.steps.merge(sweep.best, on=["nodes", "load"])
-        self.assertEqual((list(top["verdict"]), list(top["load"])), (["VALID"] * 2, [600, 1200]))
+        self.assertEqual((list(top["verdict"]), list(top["nodes"])), (["VALID"] * 2, [1, 2]))
         self.assertTrue((top["latency_ns.p99"] < sweep.record["bounds"]["latency_ns"]).all())
-        step = folder / sweep.steps["folder"][0]
-        step.parent.mkdir()
-        copy(self, "server").rename(step)
-        self.assertEqual(sweep.run(sweep.steps["folder"][0]).result["verdict"], "VALID")
-        self.assertEqual(list(read_runs(folder).index), [sweep.steps["folder"][0]])
+        self.assertEqual(list(read_sweep(DATA / "sweep-concurrency").best), list(BEST))
+
+    def test_a_sweep_without_steps_has_all_columns(self):
+        folder = copy(self, "sweep")
+        record = load(folder / "sweep.json") | {"finished": False, "steps": [], "best": []}
+        (folder / "sweep.json").write_text(json.dumps(record))
+        sweep = read_sweep(folder)
+        self.assertEqual((list(sweep.steps), list(sweep.best)), (list(STEP), list(BEST)))
+        self.assertEqual((len(sweep.steps), len(sweep.best["load"])), (0, 0))
 
 
 class FabricTest(unittest.TestCase):

@@ -37,7 +37,7 @@ class Kind:
             record = json.loads(path.read_bytes())
             if not isinstance(record, dict):
                 raise ValueError("it is not a JSON object")
-            if self.number and isinstance(record[self.number], int) and record[self.number] > 1:
+            if self.number and isinstance(record[self.number], int) and record[self.number] != 1:
                 raise ValueError(f"{self.number} {record[self.number]} is unknown; this package reads {self.number} 1")
             for key, expected in self.keys.items():
                 if not isinstance(record[key], expected):
@@ -63,7 +63,7 @@ SWEEP = Kind(
     "sweep.json",
     "read_sweep",
     "loadgen-node sweep",
-    {"version": int, "benchmark": str, "load": str, "bounds": dict, "steps": list, "best": list},
+    {"version": int, "benchmark": str, "load": str, "latency_source": str, "bounds": dict, "steps": list, "best": list},
     "version",
 )
 FABRIC = Kind(
@@ -90,6 +90,7 @@ def flat(record: Record, apart: Collection[str] = ()) -> Record:
     return values
 
 
-def table(records: Iterable[Record], apart: Collection[str] = ()) -> pd.DataFrame:
-    """Returns a row for each record."""
-    return pd.DataFrame([flat(record, apart) for record in records])
+def table(records: Iterable[Record], apart: Collection[str] = (), columns: Collection[str] = ()) -> pd.DataFrame:
+    """Returns a row for each record. The table has `columns` even if no record has them."""
+    rows = [flat(record, apart) for record in records]
+    return pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *(key for row in rows for key in row)])))
