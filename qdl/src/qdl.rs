@@ -1,7 +1,6 @@
 //! Interface of the Query Dispatch Library to the LoadGen node.
 
 use std::{
-    iter,
     num::NonZero,
     sync::Arc,
     time::{Duration, Instant},
@@ -18,7 +17,7 @@ use crate::{
     connect_error::ConnectError,
     dispatch::Dispatch,
     failure::Failure,
-    inbox::{Closed, QueuedSample},
+    inbox::QueuedSample,
     io_threads::{IoThreads, Pace},
     lane::{Lane, ResponseRules},
     loadgen::{LoadGen, SampleSource},
@@ -77,8 +76,8 @@ impl<L: LoadGen> Qdl<L> {
         }
         let OpenNodes { nodes, connections } = opening::open(&settings, &threads, expected)?;
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
-        let run = Run::new(loadgen, source, dispatch, nodes.len());
-        let run = Arc::new(run.limited(settings.max_in_flight.is_some()));
+        let run = Run::new(loadgen, source, dispatch, nodes.len(), settings.max_in_flight);
+        let run = Arc::new(run);
         let lanes = lanes(&settings, &nodes, lane_count, &run);
         let cluster = Cluster::new(run.clone(), lanes, settings.on_node_loss, nodes.len());
         let session = SessionHeader {
@@ -135,8 +134,8 @@ impl<L: LoadGen> Qdl<L> {
         samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,
     ) -> Result<(), Failure> {
         self.run.check_failure()?;
-        if let Some(limit) = self.settings.max_in_flight {
-            return self.issue_within(limit.get() as u64, samples);
+        if let Some(limit) = self.run.max_in_flight {
+            return self.run.issue_within(limit, samples);
         }
         self.run.add_issued(samples.len() as u64);
         let issued = Instant::now();
@@ -145,24 +144,9 @@ impl<L: LoadGen> Qdl<L> {
         let alone = samples.len() == 1 && self.pace.note_query(issued) && !self.settings.busy_poll;
         let mut pending = samples.map(|(ticket, index)| QueuedSample { ticket, index, issued });
         let mut push = || self.run.dispatch.push(&mut pending);
-        self.unless_closed(if alone { poll_inline(push) } else { push() })?;
+        self.run.unless_closed(if alone { poll_inline(push) } else { push() })?;
         if self.settings.one_query_at_a_time {
             self.run.wait_until(Run::is_idle)?;
-        }
-        Ok(())
-    }
-
-    /// Issues samples one by one, each once fewer than `limit` are unanswered.
-    fn issue_within(
-        &self,
-        limit: u64,
-        samples: impl Iterator<Item = (L::Ticket, usize)>,
-    ) -> Result<(), Failure> {
-        for (ticket, index) in samples {
-            self.run.wait_until(|run| run.unanswered() < limit)?;
-            self.run.add_issued(1);
-            let mut sample = iter::once(QueuedSample { ticket, index, issued: Instant::now() });
-            self.unless_closed(self.run.dispatch.push(&mut sample))?;
         }
         Ok(())
     }
@@ -176,7 +160,7 @@ impl<L: LoadGen> Qdl<L> {
         loop {
             let losses = self.run.losses();
             self.run.wait_until(Run::is_settled)?;
-            self.unless_closed(self.run.dispatch.wait_until_empty())?;
+            self.run.unless_closed(self.run.dispatch.wait_until_empty())?;
             self.end_series(losses)?;
             self.run.wait_until(|run| run.is_idle() || run.losses() != losses)?;
             // The samples of a node lost in the meantime went to other nodes, which need another
@@ -254,12 +238,6 @@ impl<L: LoadGen> Qdl<L> {
     /// TCP.
     pub fn quic_paths(&self) -> Vec<QuicPath> {
         self.connections.iter().filter_map(Connection::quic_path).collect()
-    }
-
-    /// Converts the error of a closed inbox into the failure that closed it.
-    fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
-        let unknown = || Failure::Internal("an inbox was closed without a reason".into());
-        outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
     }
 }
 

@@ -1,9 +1,14 @@
 //! State that all lanes of a run share: the counters of issued and unanswered samples, and the
 //! signal that ends streams.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    iter,
+    num::NonZero,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Instant,
 };
 
 use parking_lot::{Condvar, Mutex};
@@ -12,6 +17,7 @@ use tokio::sync::watch;
 use crate::{
     dispatch::Dispatch,
     failure::Failure,
+    inbox::{Closed, QueuedSample},
     loadgen::{LoadGen, SampleSource},
 };
 
@@ -44,8 +50,9 @@ pub(crate) struct Run<L: LoadGen> {
     losses: AtomicUsize,
     /// Number of lanes that lead to lost nodes and whose samples are not reassigned yet.
     unsettled: AtomicUsize,
-    /// Set if each completion is announced, because LoadGen's thread may wait for room.
-    is_limited: bool,
+    /// Maximum number of issued samples without a response. If set, each completion is announced,
+    /// because LoadGen's thread may wait for room.
+    pub(crate) max_in_flight: Option<NonZero<usize>>,
     changed: Condvar,
     changed_lock: Mutex<()>,
 }
@@ -56,6 +63,7 @@ impl<L: LoadGen> Run<L> {
         source: Arc<dyn SampleSource>,
         dispatch: Dispatch<L::Ticket>,
         nodes: usize,
+        max_in_flight: Option<NonZero<usize>>,
     ) -> Self {
         Self {
             loadgen,
@@ -67,15 +75,10 @@ impl<L: LoadGen> Run<L> {
             outstanding: AtomicU64::new(0),
             losses: AtomicUsize::new(0),
             unsettled: AtomicUsize::new(0),
-            is_limited: false,
+            max_in_flight,
             changed: Condvar::new(),
             changed_lock: Mutex::new(()),
         }
-    }
-
-    /// Returns this run, which announces each completion if `is_limited` is true.
-    pub(crate) fn limited(self, is_limited: bool) -> Self {
-        Self { is_limited, ..self }
     }
 
     /// Ends the run with a failure. Only the first failure is kept. Unanswered samples are dropped,
@@ -130,10 +133,31 @@ impl<L: LoadGen> Run<L> {
         self.outstanding.fetch_add(samples, Ordering::SeqCst);
     }
 
+    /// Issues samples one by one, each once fewer than `limit` are unanswered.
+    pub(crate) fn issue_within(
+        &self,
+        limit: NonZero<usize>,
+        samples: impl Iterator<Item = (L::Ticket, usize)>,
+    ) -> Result<(), Failure> {
+        for (ticket, index) in samples {
+            self.wait_until(|run| run.unanswered() < limit.get() as u64)?;
+            self.add_issued(1);
+            let mut sample = iter::once(QueuedSample { ticket, index, issued: Instant::now() });
+            self.unless_closed(self.dispatch.push(&mut sample))?;
+        }
+        Ok(())
+    }
+
+    /// Converts the error of a closed inbox into the failure that closed it.
+    pub(crate) fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
+        let unknown = || Failure::Internal("an inbox was closed without a reason".into());
+        outcome.map_err(|Closed| self.failure().cloned().unwrap_or_else(unknown))
+    }
+
     /// Notes that LoadGen has received the responses to `samples` samples.
     pub(crate) fn completed(&self, samples: u64) {
         let before = self.outstanding.fetch_sub(samples, Ordering::SeqCst);
-        if before == samples || self.is_limited {
+        if before == samples || self.max_in_flight.is_some() {
             self.notify();
         }
     }

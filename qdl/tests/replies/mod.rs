@@ -75,7 +75,7 @@ fn lane(agreed: ResponseRules) -> (Arc<RecordingLoadGen>, Lane<Arc<RecordingLoad
         crc32c: None,
     };
     let source = Arc::new(LoadedSamples::from([Some(sample)]));
-    let run = Arc::new(Run::new(told.clone(), source, Dispatch::new(Policy::Pull, 1, 8), 1));
+    let run = Arc::new(Run::new(told.clone(), source, Dispatch::new(Policy::Pull, 1, 8), 1, None));
     let window = Window::new(8, 1 << 20, None);
     let report = NodeReport::new("far", "far:1");
     let lane = Arc::new(Lane::new(0, 0, run.clone(), window, agreed, report));

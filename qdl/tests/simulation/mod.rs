@@ -156,7 +156,7 @@ impl World {
         };
         let source: LoadedSamples = (0..SAMPLES).map(|index| Some(sample(index))).collect();
         let dispatch = Dispatch::new(policy, nodes * streams, 1000 * nodes * streams);
-        let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes));
+        let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes, None));
         let lane = |number: usize| {
             let tokens = max_tokens.as_ref().map(|of| (of[number % nodes].clone(), number));
             let window = Window::new(window.0, window.1, tokens);
