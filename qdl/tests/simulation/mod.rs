@@ -7,14 +7,18 @@
 //! receives a first token once, and before the response. No sample is lost while a node is left
 //! that may answer it. `NETDIV_SEED=n` replays one schedule.
 
+mod max_in_flight;
+
 use std::{
     collections::{HashMap, HashSet},
+    num::NonZero,
     pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -63,6 +67,8 @@ fn first_token(payload: &Bytes) -> Bytes {
 #[derive(Default)]
 struct Book {
     open: Mutex<HashMap<u64, (usize, bool)>>,
+    /// Time of each completion.
+    completed: Mutex<Vec<Instant>>,
     first_due: bool,
 }
 
@@ -84,6 +90,7 @@ impl LoadGen for Arc<Book> {
                 self.open.lock().remove(&ticket).expect("a sample is completed once");
             assert_eq!(told, self.first_due, "after its first token, where it is due");
             assert_eq!(*payload, content(index), "with its own response");
+            self.completed.lock().push(Instant::now());
         }
     }
 }
@@ -136,7 +143,7 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, max_in_flight: Option<NonZero<usize>>) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let (nodes, streams) = (random.random_range(1..5), random.random_range(1..3));
         let policies = [Policy::Pull, Policy::LeastOutstanding, Policy::RoundRobin];
@@ -156,7 +163,8 @@ impl World {
         };
         let source: LoadedSamples = (0..SAMPLES).map(|index| Some(sample(index))).collect();
         let dispatch = Dispatch::new(policy, nodes * streams, 1000 * nodes * streams);
-        let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes, None));
+        let run = Run::new(book.clone(), Arc::new(source), dispatch, nodes, max_in_flight);
+        let run = Arc::new(run);
         let lane = |number: usize| {
             let tokens = max_tokens.as_ref().map(|of| (of[number % nodes].clone(), number));
             let window = Window::new(window.0, window.1, tokens);
@@ -192,7 +200,7 @@ impl World {
     fn step(&mut self, faults: bool) {
         let wire = self.random.random_range(0..self.wires.len());
         match self.random.random_range(0..20) {
-            0..3 if faults => self.issue(),
+            0..3 if faults && self.cluster.run.max_in_flight.is_none() => self.issue(),
             3 if faults && self.random.random_range(0..8) == 0 => self.lose_a_node(),
             4 if faults => self.answer_none(wire),
             5 => self.tell(wire),
@@ -210,7 +218,7 @@ impl World {
             .map(|ticket| {
                 let index = self.random.random_range(0..SAMPLES);
                 self.book.open.lock().insert(ticket, (index, false));
-                QueuedSample { ticket, index, issued: std::time::Instant::now() }
+                QueuedSample { ticket, index, issued: Instant::now() }
             })
             .collect();
         self.cluster.run.add_issued(samples.len() as u64);
@@ -421,7 +429,7 @@ fn no_schedule_loses_a_sample_or_answers_one_twice() {
     let (mut went_on, mut failures) = (0, HashSet::new());
     for seed in seeds {
         let schedule = std::panic::catch_unwind(|| {
-            let mut world = World::new(seed);
+            let mut world = World::new(seed, None);
             for _ in 0..300 {
                 world.step(true);
                 world.check_limits();
