@@ -27,6 +27,8 @@ pub fn run_failure(why: impl Display) -> Abort {
 pub struct OfficialLoadGen {
     /// Witness of the run, if it has one.
     pub witness: Option<Arc<Witness>>,
+    /// Set if LoadGen takes first tokens. Otherwise only the QDL counts them.
+    pub takes_first_tokens: bool,
 }
 
 /// Right to complete a sample, and its index.
@@ -39,6 +41,9 @@ impl LoadGen for OfficialLoadGen {
     type Ticket = Ticket;
 
     fn first_token(&self, ticket: &mut Ticket, token: &Bytes) {
+        if !self.takes_first_tokens {
+            return;
+        }
         loadgen_sys::first_token(&mut ticket.response, token);
         if let Some(witness) = &self.witness {
             witness.record_responses([(ticket.index, token)].into_iter());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loadgen_sys::StartTestError;
+use loadgen_sys::{AnswerTokens, StartTestError};
 use netdiv_contract::v1::ServerRequests;
 use netdiv_node_common::sanitise::sanitise;
 use netdiv_qdl::{Failure, Progress, Qdl, SampleSource, Settings};
@@ -107,7 +107,8 @@ pub(super) fn connect(
 ) -> Result<Qdl<OfficialLoadGen>, RunError> {
     let library = &test.library;
     let source: Arc<dyn SampleSource> = library.clone();
-    let loadgen = OfficialLoadGen { witness: test.witness.clone() };
+    let takes_first_tokens = test.settings.answer_tokens() == AnswerTokens::First;
+    let loadgen = OfficialLoadGen { witness: test.witness.clone(), takes_first_tokens };
     let settings = Settings {
         tokens: test.tokens,
         token_bounds: test.token_bounds,

@@ -31,7 +31,7 @@ use crate::{
     output,
     record::{RunResult, Verdict},
     recording::{
-        self, RecordedRun,
+        self, RecordedRun, SET_ASIDE,
         sweep::{Best, Load, Step, SweepRecord, VERSION},
     },
     run::Interruptions,
@@ -357,7 +357,7 @@ impl Runner<'_> {
 
 /// Renames the folder of a run without a usable result, so that the step can be repeated.
 fn set_aside(path: &Path) -> Result<(), RunError> {
-    let named = |n: usize| PathBuf::from(format!("{}.unfinished-{n}", path.display()));
+    let named = |n: usize| PathBuf::from(format!("{}{SET_ASIDE}{n}", path.display()));
     let free = (1..).map(named).find(|free| !free.exists()).unwrap_or_default();
     fs::rename(path, free).map_err(|error| output::unwritten(path, error))
 }

@@ -15,8 +15,11 @@ use tracing::error;
 
 use crate::error::EXIT_FAILED;
 
-/// Interval between checks.
-const PERIOD: Duration = Duration::from_millis(100);
+/// Time for which the watchdog sleeps: shorter than those for which `cpulimit` stops a program.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Number of naps between checks.
+const NAPS: usize = 5;
 
 /// Time limit for LoadGen to end a failed run by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -42,11 +45,13 @@ pub(crate) fn guard(
         let watch = move || {
             let (mut failed_at, mut late) = (None, Duration::ZERO);
             loop {
-                let slept = Instant::now();
-                if ended.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
-                    return late;
+                for _ in 0..NAPS {
+                    let began = Instant::now();
+                    if ended.recv_timeout(NAP) != Err(RecvTimeoutError::Timeout) {
+                        return late;
+                    }
+                    late += began.elapsed().saturating_sub(NAP);
                 }
-                late += slept.elapsed().saturating_sub(PERIOD);
                 let Some(reason) = failure() else { continue };
                 let waited = failed_at.get_or_insert_with(Instant::now).elapsed();
                 if waited > GRACE && owes_calls.load(Ordering::SeqCst) {
