@@ -65,7 +65,8 @@ mod tests {
             sentence(&report).unwrap()
         };
         let start = "result: 16.78 Gbit/s to nodes with 1 MiB, 8.39 Gbit/s both ways with 1 MiB, limited by ";
-        let cases: [(fn(&mut Bandwidth), &str); 3] = [
+        type Change = fn(&mut Bandwidth);
+        let cases: [(Change, &str); 3] = [
             (|_| (), "the network: "),
             (|cell| cell.busiest_io_thread = Some(0.99), "an I/O thread of this machine; "),
             (|cell| cell.shortages.push(shortage()), "a busy machine; "),

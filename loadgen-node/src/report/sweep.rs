@@ -39,8 +39,9 @@ pub(crate) fn render(record: &SweepRecord) -> String {
     let mut facts: Vec<_> =
         record.best.iter().map(|best| ("highest VALID rate", highest(record, best))).collect();
     facts.push(("latencies", record.load.remark().into()));
-    let limited = record.steps.iter().filter_map(|step| Some((step, step.client_limit.as_ref()?)));
-    facts.extend(limited.last().map(|(step, why)| {
+    let mut limited =
+        record.steps.iter().rev().filter_map(|step| Some((step, step.client_limit.as_ref()?)));
+    facts.extend(limited.next().map(|(step, why)| {
         let text = "the LoadGen node, not the cluster, may limit such steps";
         ("client's limit", format!("{text}; {}: {why}", step.folder))
     }));

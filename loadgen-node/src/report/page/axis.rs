@@ -183,9 +183,13 @@ mod tests {
         ] {
             assert_eq!(plain(value), text);
         }
-        for (nines, text) in
-            [(0.30103, "p50"), (1.0, "p90"), (2.0, "p99"), (3.0, "p99.9"), (4.0, "p99.99")]
-        {
+        for (nines, text) in [
+            (std::f64::consts::LOG10_2, "p50"),
+            (1.0, "p90"),
+            (2.0, "p99"),
+            (3.0, "p99.9"),
+            (4.0, "p99.99"),
+        ] {
             assert_eq!(percentile(nines), text);
         }
     }

@@ -215,8 +215,10 @@ fn curves(report: &Report) -> Option<Plot<'_>> {
     })
 }
 
-/// Percentiles of round trips: the nines of each, and its time.
-const PERCENTILES: [(f64, fn(&RoundTrip) -> u64); 4] = [
+/// Percentile of round trips: its nines, and its time.
+type Percentile = (f64, fn(&RoundTrip) -> u64);
+
+const PERCENTILES: [Percentile; 4] = [
     (std::f64::consts::LOG10_2, |trip| trip.p50_ns),
     (1.0, |trip| trip.p90_ns),
     (2.0, |trip| trip.p99_ns),

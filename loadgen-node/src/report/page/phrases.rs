@@ -68,7 +68,7 @@ mod tests {
         }
         assert_eq!([list::<&str>(&[]), list(&["a"]), list(&["a", "b"])], ["", "a", "a and b"]);
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");
-        let values = [0.0, 0.012, 3.14159, 99.97, 1234.5];
-        assert_eq!(values.map(figures), ["0", "0.0120", "3.14", "100.0", "1234"]);
+        let values = [0.0, 0.012, 3.146, 99.97, 1234.5];
+        assert_eq!(values.map(figures), ["0", "0.0120", "3.15", "100.0", "1234"]);
     }
 }
