@@ -148,7 +148,7 @@ fn scaling<'a>(record: &SweepRecord) -> Option<Tile<'a>> {
     let (growth, ideal) = (rate(large)? / rate(small)?, large as f64 / small as f64);
     let note = format!("from {small} to {}; {} in proportion", count(large, "node"), plain(ideal));
     let tile = Tile::new("scaling of the highest rate", format!("{growth:.2}"), "times", note);
-    (large > small).then_some(Tile { gauge: Some((growth, ideal)), ..tile })
+    (large > small).then_some(tile)
 }
 
 fn steps(shown: &ShownSweep<'_>) -> Markup {
