@@ -37,6 +37,15 @@ impl Stop {
     }
 }
 
+/// Numbers of samples, which LoadGen's thread and all lanes change. Aligned, so that they share no
+/// cache line with what these threads only read.
+#[derive(Default)]
+#[repr(align(128))]
+struct Counts {
+    issued: AtomicU64,
+    outstanding: AtomicU64,
+}
+
 /// State that all lanes of a run share.
 pub(crate) struct Run<L: LoadGen> {
     pub(crate) loadgen: L,
@@ -44,8 +53,7 @@ pub(crate) struct Run<L: LoadGen> {
     pub(crate) dispatch: Dispatch<L::Ticket>,
     pub(crate) stop: watch::Sender<Stop>,
     failure: OnceLock<Failure>,
-    issued: AtomicU64,
-    outstanding: AtomicU64,
+    counts: Counts,
     /// Number of lost nodes.
     losses: AtomicUsize,
     /// Number of lanes that lead to lost nodes and whose samples are not reassigned yet.
@@ -71,8 +79,7 @@ impl<L: LoadGen> Run<L> {
             dispatch,
             stop: watch::Sender::new(Stop { run: false, lost: vec![false; nodes] }),
             failure: OnceLock::new(),
-            issued: AtomicU64::new(0),
-            outstanding: AtomicU64::new(0),
+            counts: Counts::default(),
             losses: AtomicUsize::new(0),
             unsettled: AtomicUsize::new(0),
             max_in_flight,
@@ -125,12 +132,12 @@ impl<L: LoadGen> Run<L> {
     }
 
     pub(crate) fn issued(&self) -> u64 {
-        self.issued.load(Ordering::Relaxed)
+        self.counts.issued.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add_issued(&self, samples: u64) {
-        self.issued.fetch_add(samples, Ordering::Relaxed);
-        self.outstanding.fetch_add(samples, Ordering::SeqCst);
+        self.counts.issued.fetch_add(samples, Ordering::Relaxed);
+        self.counts.outstanding.fetch_add(samples, Ordering::SeqCst);
     }
 
     /// Issues samples one by one, each once fewer than `limit` are unanswered.
@@ -156,7 +163,7 @@ impl<L: LoadGen> Run<L> {
 
     /// Notes that LoadGen has received the responses to `samples` samples.
     pub(crate) fn completed(&self, samples: u64) {
-        let before = self.outstanding.fetch_sub(samples, Ordering::SeqCst);
+        let before = self.counts.outstanding.fetch_sub(samples, Ordering::SeqCst);
         if before == samples || self.max_in_flight.is_some() {
             self.notify();
         }
@@ -164,7 +171,7 @@ impl<L: LoadGen> Run<L> {
 
     /// Returns the number of issued samples without a response.
     pub(crate) fn unanswered(&self) -> u64 {
-        self.outstanding.load(Ordering::SeqCst)
+        self.counts.outstanding.load(Ordering::SeqCst)
     }
 
     /// Returns true if every issued sample is answered.
