@@ -128,7 +128,8 @@ impl<L: LoadGen> Qdl<L> {
 
     /// Issues samples to the nodes: the ticket and the index of each. Blocks while too many samples
     /// are unsent. With [`Settings::one_query_at_a_time`], also blocks until all issued samples are
-    /// answered, and with [`Settings::max_in_flight`] while so many are unanswered.
+    /// answered. With [`Settings::max_in_flight`], also blocks before each sample until fewer than
+    /// that number are unanswered.
     pub fn issue(
         &self,
         samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,

@@ -22,7 +22,6 @@ sweep tokens --nodes "$(address a),$(address b)" --nodes-of 1,2 --benchmark chat
     --setting use_token_latencies=true --setting server_ttft_latency=200000000 --setting server_tpot_latency=2000000
 sweep digits --nodes "$(address digits)" --benchmark digits --setting server_target_latency_ns=50000000
 best=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best"][-1]["folder"])' "$OUT/sweeps/tokens/sweep.json")
-"$BIN/loadgen-node" report "$OUT/sweeps/tokens/$best"
 cd "$OUT" && cp "$here/shots.mjs" . && node shots.mjs "$(command -v chromium)" \
     sweeps/tokens/report.html="$here/../../docs/sweep-tokens.png" sweeps/digits/report.html="$here/../../docs/sweep-digits.png" \
     "sweeps/tokens/$best/report.html=$here/../../docs/report.png"

@@ -1,14 +1,14 @@
 //! `loadgen-node sweep`: the curve of throughput and latency.
 
-use std::path::Path;
-
 use netdiv_node_common::process::CommandSettings;
 
 use crate::{
     RunArgs, RunError,
     output::{self, say},
-    recording::RecordedRun,
-    recording::sweep::{SWEEP, Step, SweepRecord},
+    recording::{
+        RecordedRun,
+        sweep::{SWEEP, Step, SweepRecord},
+    },
     report::{self, page::PAGE},
     run::Interruptions,
     settings::DnsNames,
@@ -37,10 +37,8 @@ impl SweepCommand {
         let Some(settings) = settings else { return Ok(0) };
         let interruptions = Interruptions::listen()?;
         let folder = &settings.output;
-        let save = |record: &SweepRecord| {
-            for step in &record.steps {
-                write_page(&folder.join(&step.folder))?;
-            }
+        let save = |record: &SweepRecord, run: Option<&RecordedRun>| {
+            run.map_or(Ok(()), write_page)?;
             let json = serde_json::to_vec_pretty(record).map_err(RunError::failed)?;
             output::write(&folder.join(TABLE), report::sweep::csv(record)?.as_bytes())?;
             let page = folder.join(PAGE);
@@ -55,11 +53,10 @@ impl SweepCommand {
 }
 
 /// Writes the page of a step, unless it exists.
-fn write_page(folder: &Path) -> Result<(), RunError> {
-    let page = folder.join(PAGE);
+fn write_page(run: &RecordedRun) -> Result<(), RunError> {
+    let page = run.folder.join(PAGE);
     if page.exists() {
         return Ok(());
     }
-    let text = report::page::run(&RecordedRun::read(folder)?)?;
-    output::write(&page, text.as_bytes())
+    output::write(&page, report::page::run(run)?.as_bytes())
 }

@@ -53,7 +53,7 @@ pub(super) fn begin(about: Duration, is_quick: bool) -> LineGuard {
     LineGuard
 }
 
-/// Changes the live line. Returns false if there is none.
+/// Changes the live line. Returns false without a live line.
 fn show(change: impl FnOnce(&mut LiveMeasurement)) -> bool {
     let mut live = LIVE.lock();
     let Some(live) = live.as_mut() else { return false };
@@ -74,7 +74,7 @@ pub(super) fn begin_cell(which: &str, bytes: usize, direction: Direction) {
     show_part(format!("{which}{} {direction}", size(bytes)));
 }
 
-/// Shows on the live line that a part begins. Returns false if there is no such line.
+/// Shows on the live line that a part begins. Returns false without a live line.
 pub(super) fn show_part(part: String) -> bool {
     show(|live| live.part = part)
 }

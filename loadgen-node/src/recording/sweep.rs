@@ -71,9 +71,8 @@ impl SweepRecord {
 }
 
 /// Quantity that a sweep varies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
 pub(crate) enum Load {
     /// Queries per second, in the scenario Server. Latencies are LoadGen's.
     Rate,

@@ -71,8 +71,8 @@ pub(crate) fn csv<'a>(
     String::from_utf8(bytes).map_err(|error| failed(&error))
 }
 
-/// Returns a value of a record for a cell of the CSV table.
-fn value(value: Option<&Value>) -> String {
+/// Returns a value of a record for a cell of a CSV table.
+pub(super) fn value(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(word)) => escape_formula(word),

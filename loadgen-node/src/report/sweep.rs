@@ -1,6 +1,6 @@
 //! Table of a sweep, for the terminal and as CSV.
 
-use super::{listing::escape_formula, table};
+use super::{listing::value as cell, table};
 use crate::{
     RunError,
     record::Distribution,
@@ -91,15 +91,10 @@ pub(crate) fn csv(record: &SweepRecord) -> Result<String, RunError> {
     table.write_record(&titles).map_err(|error| failed(&error))?;
     for step in &record.steps {
         let value = serde_json::to_value(step).map_err(|error| failed(&error))?;
-        let text = |value: Option<&serde_json::Value>| match value {
-            None | Some(serde_json::Value::Null) => String::new(),
-            Some(serde_json::Value::String(text)) => escape_formula(text),
-            Some(other) => other.to_string(),
-        };
-        let mut row: Vec<_> = COLUMNS.iter().map(|key| text(value.get(key))).collect();
+        let mut row: Vec<_> = COLUMNS.iter().map(|key| cell(value.get(key))).collect();
         row.extend([record.load.unit().to_owned(), record.latency_source.to_string()]);
         for time in ["latency_ns", "first_token_ns", "further_token_ns"] {
-            row.extend(figures.map(|figure| text(value.get(time).and_then(|of| of.get(figure)))));
+            row.extend(figures.map(|figure| cell(value.get(time).and_then(|of| of.get(figure)))));
         }
         table.write_record(&row).map_err(|error| failed(&error))?;
     }

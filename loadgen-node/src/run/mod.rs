@@ -14,7 +14,7 @@ use tracing::{info, warn};
 pub(crate) use self::guard::{
     free_space::check_free_space, interference::CLOCK_TOLERANCE, signals::Interruptions,
 };
-pub(crate) use self::outcome::record::distribution;
+pub(crate) use self::{outcome::record::distribution, setup::latency_bounds::LatencyBounds};
 pub use self::{
     outcome::record::{RunCounters, node as node_record, process},
     progress::metrics::Reading,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Number of loads in a range.
-pub(crate) const COUNT: usize = 8;
+const COUNT: usize = 8;
 
 /// Maximum number of loads in a list.
 const MAX_COUNT: usize = 200;

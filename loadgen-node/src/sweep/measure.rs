@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// Place of a step in a sweep.
-#[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) nodes: usize,
     pub(super) load: f64,

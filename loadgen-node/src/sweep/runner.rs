@@ -54,8 +54,8 @@ const RATE_TIME: Duration = Duration::from_secs(5);
 /// Name of the file in a step's folder that has the log lines of its run.
 const LOG: &str = "run.log";
 
-/// Function that writes the record, after each step.
-pub(crate) type Save<'a> = &'a dyn Fn(&SweepRecord) -> Result<(), RunError>;
+/// Function that writes the record, and the page of the run that was added to it.
+pub(crate) type Save<'a> = &'a dyn Fn(&SweepRecord, Option<&RecordedRun>) -> Result<(), RunError>;
 
 /// Runs a sweep, or the rest of one, and returns its record.
 pub(crate) fn run(
@@ -88,13 +88,13 @@ pub(crate) fn run(
         },
     };
     if !is_resumed {
-        save(&runner.record)?;
+        save(&runner.record, None)?;
     }
     for nodes in &settings.node_sets {
         runner.sweep(*nodes)?;
     }
     runner.record.finished = true;
-    save(&runner.record)?;
+    save(&runner.record, None)?;
     Ok(runner.record)
 }
 
@@ -172,7 +172,7 @@ impl Runner<'_> {
         let place = self.record.steps.partition_point(|one| (one.nodes, one.load) < (nodes, load));
         self.record.steps.insert(place, step);
         self.estimate.end_step();
-        (self.save)(&self.record)?;
+        (self.save)(&self.record, Some(&run))?;
         Ok(has_passed)
     }
 

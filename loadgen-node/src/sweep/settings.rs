@@ -7,7 +7,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use netdiv_node_common::{process::TimeSpan, resources::files};
+use netdiv_node_common::process::TimeSpan;
 use netdiv_rules::{Division, Mode, Scenario, statistics::min_queries};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,8 +17,9 @@ use tracing::warn;
 use super::loads::Loads;
 use crate::{
     RunArgs, RunError,
+    checkpoint::sha256_of_files,
     recording::sweep::{Bounds, Load},
-    run::{LoadGenTest, prepare},
+    run::{LatencyBounds, LoadGenTest, prepare},
     settings::{DnsNames, usage, within},
     units,
 };
@@ -240,23 +241,12 @@ pub(super) const SPREAD: f64 = 4.0;
 /// Percentile that steps are judged by.
 const PERCENTILE: f64 = 0.99;
 
-/// Returns LoadGen's latency bounds of a test in Server. A bound of another percentile is left out.
+/// Returns LoadGen's bounds of a test. A bound of another percentile is left out.
 fn bounds(test: &LoadGenTest) -> Bounds {
-    let number = |field: &str| test.settings.field(field)?.parse::<f64>().ok();
-    let ns = |time: Duration| time.as_nanos() as f64;
-    match test.token_bounds {
-        Some(bounds) => Bounds {
-            latency_ns: None,
-            first_token_ns: Some(ns(bounds.first)),
-            further_token_ns: Some(ns(bounds.further)),
-        },
-        None if test.settings.scenario() != Scenario::Server
-            || number("server_target_latency_percentile") != Some(PERCENTILE) =>
-        {
-            Bounds::default()
-        }
-        None => Bounds { latency_ns: number("server_target_latency_ns"), ..Bounds::default() },
-    }
+    let LatencyBounds { latency, first_token, further_token } = test.bounds;
+    let [latency_ns, first_token_ns, further_token_ns] = [latency, first_token, further_token]
+        .map(|bound| bound.filter(|bound| bound.share == PERCENTILE).map(|bound| bound.ns as f64));
+    Bounds { latency_ns, first_token_ns, further_token_ns }
 }
 
 /// Returns the digest of each file that the settings name, by its key.
@@ -272,9 +262,7 @@ fn digests(settings: &BTreeMap<String, Value>) -> Result<BTreeMap<String, String
             false => text.split('+').map(Path::new).filter(|part| part.exists()).collect(),
         };
         for path in parts {
-            let failed = |error: io::Error| RunError::Usage(format!("{}: {error}", path.display()));
-            let digest = digest(path).map_err(failed)?;
-            digests.insert(format!("{key} {}", path.display()), digest);
+            digests.insert(format!("{key} {}", path.display()), digest(path)?);
         }
     }
     Ok(digests)
@@ -285,22 +273,24 @@ const MAX_READ_BYTES: u64 = 256 << 20;
 
 /// Returns the digest of a file's content, or of the length and the time of a long file. That of a
 /// folder covers the names, lengths and times of its files.
-fn digest(path: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    let about = fs::metadata(path)?;
+fn digest(path: &Path) -> Result<String, RunError> {
+    let failed = |error: io::Error| RunError::Usage(format!("{}: {error}", path.display()));
+    let about = fs::metadata(path).map_err(failed)?;
     if about.is_file() && about.len() <= MAX_READ_BYTES {
-        io::copy(&mut files::open(path)?, &mut hash)?;
-        return Ok(hex::encode(hash.finalize()));
+        return sha256_of_files(&[path.to_owned()]);
     }
     let mut files = vec![path.to_owned()];
     if about.is_dir() {
-        files = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        let entries = fs::read_dir(path).map_err(failed)?;
+        let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>();
+        files = paths.map_err(failed)?;
         files.sort();
     }
+    let mut hash = Sha256::new();
     for file in files {
-        let about = fs::metadata(&file)?;
-        let changed = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        hash.update(format!("{file:?} {} {changed:?}\n", about.len()));
+        let about = fs::metadata(&file).map_err(failed)?;
+        let changed = about.modified().map_err(failed)?.duration_since(UNIX_EPOCH);
+        hash.update(format!("{file:?} {} {:?}\n", about.len(), changed.unwrap_or_default()));
     }
     Ok(hex::encode(hash.finalize()))
 }

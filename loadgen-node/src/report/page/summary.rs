@@ -184,7 +184,7 @@ pub(super) fn overview(entries: &[Entry], anchor: Option<&str>) -> Markup {
     } };
     let of = |(measure, title)| overlay(entries, measure, title);
     html! {
-        div.cards { (table("Each run links to its report, or to its folder if it has none.", &["run", "verdict"], &["result", "percentile"], &["test", "started"], &rows)) }
+        div.cards { (table("Each run links to its report, or to its folder if it has no report.", &["run", "verdict"], &["result", "percentile"], &["test", "started"], &rows)) }
         (multiples(&html! { @for measure in MEASURES { (of(measure)) } }))
     }
 }

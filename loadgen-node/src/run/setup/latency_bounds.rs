@@ -10,7 +10,6 @@ use crate::run::setup::{preparation::Numbers, test_settings::token_bounds};
 const TOKEN_SHARE: f64 = 0.99;
 
 /// Bound for a percentile of latencies.
-#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only the live view shows it"))]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LatencyBound {
     pub(crate) ns: u64,
@@ -19,7 +18,6 @@ pub(crate) struct LatencyBound {
 }
 
 /// Bounds of a test: for whole responses, or for the times of their tokens.
-#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only the live view shows them"))]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LatencyBounds {
     pub(crate) latency: Option<LatencyBound>,
