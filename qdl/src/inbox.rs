@@ -160,14 +160,13 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Moves samples from the inbox to `taken` while `admit` accepts them, each with the value that
-    /// `admit` returned for it. A lane takes at most its fair share: the length of the queue
-    /// divided by the number of lanes that take from it.
-    pub(crate) fn take<R>(
+    /// Moves samples from the inbox to `taken` while `admit` accepts them. A lane takes at most its
+    /// fair share: the length of the queue divided by the number of lanes that take from it.
+    pub(crate) fn take(
         &self,
         waker: &Waker,
-        taken: &mut Vec<(QueuedSample<T>, R)>,
-        mut admit: impl FnMut(&QueuedSample<T>) -> Option<R>,
+        taken: &mut Vec<QueuedSample<T>>,
+        mut admit: impl FnMut(&QueuedSample<T>) -> bool,
     ) -> TakeOutcome {
         let mut state = self.state.lock();
         if state.is_open().is_err() {
@@ -184,8 +183,10 @@ impl<T> Inbox<T> {
         }
         let share = state.queue.len().div_ceil(self.takers).min(MOST_TAKEN);
         for _ in 0..share {
-            let Some(admitted) = state.queue.front().and_then(&mut admit) else { break };
-            taken.extend(state.queue.pop_front().map(|next| (next, admitted)));
+            if !state.queue.front().is_some_and(&mut admit) {
+                break;
+            }
+            taken.extend(state.queue.pop_front());
         }
         if state.wanted_length.is_some_and(|wanted| state.queue.len() <= wanted) {
             state.wanted_length = None;
@@ -243,10 +244,9 @@ pub(crate) mod tests {
     }
 
     fn take(inbox: &Inbox<()>) -> Option<usize> {
-        let mut taken = Vec::new();
-        let mut first = Some(());
-        inbox.take(Waker::noop(), &mut taken, |_| first.take());
-        taken.pop().map(|(sample, ())| sample.index)
+        let (mut taken, mut first) = (Vec::new(), true);
+        inbox.take(Waker::noop(), &mut taken, |_| std::mem::take(&mut first));
+        taken.pop().map(|sample| sample.index)
     }
 
     #[test]
@@ -255,7 +255,7 @@ pub(crate) mod tests {
         let counter = Arc::new(WakeCounter::default());
         let waker = Waker::from(counter.clone());
         for _ in 0..3 {
-            assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| Some(())), TakeOutcome::Empty);
+            assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| true), TakeOutcome::Empty);
         }
         inbox.push(&mut (0..50).map(pending).peekable()).unwrap();
         assert_eq!(counter.count(), 1);
@@ -267,7 +267,7 @@ pub(crate) mod tests {
     fn a_refused_sample_stays_first() {
         let inbox = Inbox::new(10, 1);
         inbox.push(&mut (0..2).map(pending).peekable()).unwrap();
-        let refused = inbox.take::<()>(Waker::noop(), &mut Vec::new(), |_| None);
+        let refused = inbox.take(Waker::noop(), &mut Vec::new(), |_| false);
         assert_eq!(refused, TakeOutcome::Refused);
         assert_eq!([take(&inbox), take(&inbox), take(&inbox)], [Some(0), Some(1), None]);
     }
@@ -277,7 +277,7 @@ pub(crate) mod tests {
         let inbox = Inbox::new(100, 4);
         inbox.push(&mut (0..40).map(pending).peekable()).unwrap();
         let mut taken = Vec::new();
-        inbox.take(Waker::noop(), &mut taken, |_| Some(()));
+        inbox.take(Waker::noop(), &mut taken, |_| true);
         assert_eq!(taken.len(), 10);
     }
 

@@ -3,7 +3,7 @@
 //! A reply is an event in the response to one sample: its first token, a part of the output, or the
 //! last event, which is the whole output or an error.
 
-use std::{mem::take, time::Instant, vec::Drain};
+use std::{mem::take, slice, time::Instant};
 
 use bytes::Bytes;
 use netdiv_contract::{
@@ -47,11 +47,13 @@ pub(crate) fn handle<L: LoadGen>(
 ) -> Result<(), Failure> {
     let now = Instant::now();
     let intact = if checksums { cut_at_damage(lane, burst) } else { Ok(()) };
-    let mut replies = burst.drain(..);
-    while !replies.as_slice().is_empty() {
-        handle_some(lane, &mut replies, answers, now)?;
+    let mut replies = burst.iter_mut();
+    let mut handled = Ok(());
+    while handled.is_ok() && !replies.as_slice().is_empty() {
+        handled = handle_some(lane, &mut replies, answers, now);
     }
-    intact
+    burst.clear();
+    handled.and(intact)
 }
 
 /// Drops the first damaged reply and all replies after it. The error describes the damage.
@@ -67,7 +69,7 @@ fn cut_at_damage<L: LoadGen>(
 
 fn handle_some<L: LoadGen>(
     lane: &Lane<L>,
-    replies: &mut Drain<'_, InferResponse>,
+    replies: &mut slice::IterMut<'_, InferResponse>,
     answers: &mut Answers<L::Ticket>,
     now: Instant,
 ) -> Result<(), Failure> {
@@ -82,7 +84,7 @@ fn handle_some<L: LoadGen>(
             let answer = match Part::try_from(response.part) {
                 Ok(Part::Whole) => last(lane, &mut state, response, now, &mut alike),
                 Ok(Part::First) => first(lane, &mut state, response, now).map(|()| None),
-                Ok(Part::More) => Ok(part(&mut state, &response, now)),
+                Ok(Part::More) => Ok(part(&mut state, response, now)),
                 Err(_) => {
                     let part = response.part;
                     let why = format!("it is the part {part} of an answer, which does not exist");
@@ -126,7 +128,7 @@ fn handle_some<L: LoadGen>(
 fn first<L: LoadGen>(
     lane: &Lane<L>,
     state: &mut LaneState<L::Ticket>,
-    mut response: InferResponse,
+    response: &mut InferResponse,
     now: Instant,
 ) -> Result<(), Failure> {
     let sample = state.in_flight.first(response.id);
@@ -134,9 +136,9 @@ fn first<L: LoadGen>(
         state.report.unmatched += 1;
         return Ok(());
     };
-    let (_, token) = payload(lane, &mut response)?;
+    let (_, token) = payload(lane, response)?;
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
-    sample.first = Some((tokens::parse_first_token(&response, &token).map_err(bad)?, now));
+    sample.first = Some((tokens::parse_first_token(response, &token).map_err(bad)?, now));
     lane.run.loadgen.first_token(&mut sample.ticket, &token);
     state.in_flight.record_activity(now);
     Ok(())
@@ -162,7 +164,7 @@ fn part<T, A>(state: &mut LaneState<T>, response: &InferResponse, now: Instant) 
 fn last<L: LoadGen>(
     lane: &Lane<L>,
     state: &mut LaneState<L::Ticket>,
-    mut response: InferResponse,
+    response: &mut InferResponse,
     now: Instant,
     alike: &mut EqualResponses,
 ) -> Result<Option<(L::Ticket, Bytes)>, Failure> {
@@ -171,7 +173,7 @@ fn last<L: LoadGen>(
         return Ok(None);
     };
     let received = response.payload.len();
-    let (encoding, payload) = payload(lane, &mut response)?;
+    let (encoding, payload) = payload(lane, response)?;
     let may = state.in_flight.may_complete(&sample);
     may.map_err(|violation| out_of_order(lane, violation))?;
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
@@ -182,11 +184,11 @@ fn last<L: LoadGen>(
     let ResponseRules { token_bounds, announced, token_counts, .. } = &lane.agreed;
     let is_counted = lane.agreed.tokens != AnswerTokens::Uncounted;
     if is_counted && *token_counts {
-        let tokens = tokens::parse_count(&response, sample.index).map_err(bad)?;
+        let tokens = tokens::parse_count(response, sample.index).map_err(bad)?;
         lane.run.loadgen.set_token_count(&mut sample.ticket, tokens);
     } else if is_counted {
         let first = sample.first.map(|(token, _)| token);
-        tokens::check_response(first, &response, &payload).map_err(bad)?;
+        tokens::check_response(first, response, &payload).map_err(bad)?;
     }
     let broken = |why| Failure::BrokenAnnouncement { node: lane.node_name.clone(), why };
     let is_cut = match announced {
@@ -196,7 +198,7 @@ fn last<L: LoadGen>(
     if is_counted {
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
-        report.count(&response, now - sample.issued, first, *token_bounds, is_cut);
+        report.count(response, now - sample.issued, first, *token_bounds, is_cut);
         if response.token_count == 1 {
             report.name_one_token(sample.index);
         }
@@ -204,7 +206,7 @@ fn last<L: LoadGen>(
     state.report.received(received, encoding);
     let prompt = announced.as_ref().map_or(0, |announced| announced.prompt_tokens(sample.cost));
     state.report.cached_prompt_tokens += u64::from(response.cached_tokens.min(prompt));
-    let mut times = AnswerTimes::new(queued, round_trip, &response);
+    let mut times = AnswerTimes::new(queued, round_trip, response);
     times.is_impossible |= response.cached_tokens > prompt;
     alike.add(times, &mut state.report);
     Ok(Some((sample.ticket, payload)))

@@ -16,7 +16,7 @@ use crate::{
     in_flight::SentSample,
     inbox::{QueuedSample, TakeOutcome},
     lane::{Lane, LaneState},
-    loadgen::LoadGen,
+    loadgen::{LoadGen, LoadedSamples},
 };
 
 /// Stream of a lane's requests, encoded and as chunks. It ends when the run ends or the lane's node
@@ -28,7 +28,7 @@ use crate::{
 pub(crate) struct RequestStream<L: LoadGen> {
     lane: Arc<Lane<L>>,
     encoder: Encoder,
-    taken: Vec<(QueuedSample<L::Ticket>, Encoded)>,
+    taken: Vec<QueuedSample<L::Ticket>>,
 }
 
 impl<L: LoadGen> RequestStream<L> {
@@ -51,22 +51,24 @@ impl<L: LoadGen> RequestStream<L> {
         }
         // Samples that are loaded. They are read after a sample was issued, because LoadGen loads a
         // sample before it issues it.
-        let mut loaded = None;
-        let mut not_loaded = None;
+        let (mut loaded, mut not_loaded) = (None, None);
         let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
             let loaded = loaded.get_or_insert_with(|| self.lane.run.source.loaded());
-            let Some(sample) = loaded.get(next.index).and_then(Option::as_ref) else {
+            let Some(sample) = sample(loaded, next.index) else {
                 not_loaded = Some(next.index);
-                return None;
+                return false;
             };
-            state.in_flight.admit(sample.cost(), context.waker()).then(|| sample.clone())
+            state.in_flight.admit(sample.cost(), context.waker())
         });
         if let Some(index) = not_loaded {
             return Err(Failure::NotLoaded(index));
         }
-        let sent = Instant::now();
-        for (pending, sample) in self.taken.drain(..) {
-            self.encoder.push(message(&mut state, pending, sent, sample)?);
+        let (sent, loaded) = (Instant::now(), loaded.unwrap_or_default());
+        for pending in self.taken.drain(..) {
+            let index = pending.index;
+            let sample = sample(&loaded, index).ok_or(Failure::NotLoaded(index))?;
+            let header = header(&mut state, pending, sent, sample)?;
+            self.encoder.push_parts(&header, &sample.bytes);
         }
         match taken {
             TakeOutcome::Some => {}
@@ -101,12 +103,18 @@ impl<L: LoadGen> Stream for RequestStream<L> {
     }
 }
 
-/// Inserts an admitted sample into the slot table, counts it as sent, and returns its message.
-fn message<T>(
+/// Returns a sample, if it is loaded.
+fn sample(loaded: &LoadedSamples, index: usize) -> Option<&Encoded> {
+    loaded.get(index)?.as_ref()
+}
+
+/// Inserts an admitted sample into the slot table, counts it as sent, and returns its message
+/// without the payload.
+fn header<T>(
     state: &mut LaneState<T>,
     pending: QueuedSample<T>,
     sent: Instant,
-    sample: Encoded,
+    sample: &Encoded,
 ) -> Result<InferRequest, Failure> {
     let QueuedSample { ticket, index, issued } = pending;
     let in_flight = SentSample { ticket, index, issued, sent, cost: sample.cost(), first: None };
@@ -116,11 +124,6 @@ fn message<T>(
     state.report.bytes_sent += sample.bytes.len() as u64;
     let (encoding, decoded_bytes) = (sample.encoding as i32, sample.decoded_bytes);
     let sum = |payload| checksum::request_checksum(payload, id, encoding, decoded_bytes);
-    Ok(InferRequest {
-        id,
-        encoding,
-        decoded_bytes,
-        crc32c: sample.crc32c.map(sum),
-        payload: sample.bytes,
-    })
+    let crc32c = sample.crc32c.map(sum);
+    Ok(InferRequest { id, encoding, decoded_bytes, crc32c, ..InferRequest::default() })
 }

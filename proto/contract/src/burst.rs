@@ -86,14 +86,11 @@ where
         let mut bytes = 0;
         poll_fn(|context| {
             while burst.len() < MAX_BURST_MESSAGES && bytes < MAX_BURST_BYTES {
-                match self.poll_step::<M>(context) {
-                    Poll::Ready(Ok(Step::Message(mut message, length))) => {
-                        check_header(
-                            length.saturating_sub(message.text_bytes()),
-                            message.payload_mut().len(),
-                        )?;
+                match self.poll_step(context) {
+                    Poll::Ready(Ok(Step::Message(length))) => {
+                        self.decoder.read(length, burst).map_err(WireError::from)?;
+                        check_last(length, burst)?;
                         bytes += length;
-                        burst.push(message);
                     }
                     Poll::Ready(Ok(Step::End)) => return Poll::Ready(Ok(BurstOutcome::End)),
                     // Returns the messages before the long one first.
@@ -116,7 +113,10 @@ where
         poll_fn(|context| {
             loop {
                 match ready!(self.poll_step(context))? {
-                    Step::Message(message, _) => return Poll::Ready(Ok(Some(message))),
+                    Step::Message(length) => {
+                        let message = self.decoder.read_any(length).map_err(WireError::from)?;
+                        return Poll::Ready(Ok(Some(message)));
+                    }
                     Step::End => return Poll::Ready(Ok(None)),
                     Step::Long(long) => self.grant(long),
                 }
@@ -125,17 +125,14 @@ where
         .await
     }
 
-    fn poll_step<M: Message + Default>(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Step<M>, E>> {
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Result<Step, E>> {
         loop {
-            match self.decoder.next_with_length().map_err(WireError::from)? {
-                Some((Frame::Message(message), length)) => {
+            match self.decoder.next_arrived().map_err(WireError::from)? {
+                Some(Frame::Message(length)) => {
                     self.granted = 0;
-                    return Poll::Ready(Ok(Step::Message(message, length)));
+                    return Poll::Ready(Ok(Step::Message(length)));
                 }
-                Some((Frame::End(end), _)) => {
+                Some(Frame::End(end)) => {
                     return Poll::Ready(Ok(check_status(end).map(|()| Step::End)?));
                 }
                 None => {}
@@ -156,17 +153,23 @@ where
     }
 }
 
-/// Refuses a message that keeps more memory alive than its payload accounts for, such as one with
-/// long unknown fields.
-fn check_header(length: usize, payload: usize) -> Result<(), WireError> {
-    let header = length.saturating_sub(payload);
-    if header <= MAX_HEADER_BYTES { Ok(()) } else { Err(WireError::Header { header, payload }) }
+/// Removes and refuses the last message, of `length` bytes, if it keeps more memory alive than its
+/// payload accounts for, such as one with long unknown fields.
+fn check_last<M: PayloadMessage>(length: usize, burst: &mut Vec<M>) -> Result<(), WireError> {
+    let Some(message) = burst.last_mut() else { return Ok(()) };
+    let payload = message.payload_mut().len();
+    let header = length.saturating_sub(message.text_bytes() + payload);
+    if header <= MAX_HEADER_BYTES {
+        return Ok(());
+    }
+    burst.pop();
+    Err(WireError::Header { header, payload })
 }
 
-/// Step of a stream: a message with its length in bytes, the end, or the length of a message that
-/// needs a grant.
-enum Step<M> {
-    Message(M, usize),
+/// Step of a stream: the length of a message that is complete and must be read, the end, or the
+/// length of a message that needs a grant.
+enum Step {
+    Message(usize),
     End,
     Long(usize),
 }

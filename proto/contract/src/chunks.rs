@@ -1,9 +1,14 @@
 //! Received chunks, read as one contiguous buffer.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
-use prost::Message;
+use prost::{
+    DecodeError,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint},
+};
+
+use crate::framing::{PAYLOAD_TAG, PayloadMessage};
 
 /// Maximum length of a chunk that may always be sliced, in bytes. A slice keeps its whole chunk
 /// alive. A longer chunk is sliced only for payloads of at least a sixteenth of it, so that a few
@@ -23,38 +28,36 @@ impl Chunk {
     fn can_slice(&self, length: usize) -> bool {
         self.received_bytes <= ALWAYS_SLICED_BYTES || length >= self.received_bytes / 16
     }
-}
 
-/// Message in one chunk. Its payload becomes a slice of the chunk directly, without slicing the
-/// message first: counting references costs more than reading a short message.
-struct SingleChunkMessage<'a> {
-    chunk: &'a Chunk,
-    at: usize,
-    end: usize,
-}
-
-impl Buf for SingleChunkMessage<'_> {
-    fn remaining(&self) -> usize {
-        self.end - self.at
-    }
-
-    fn chunk(&self) -> &[u8] {
-        &self.chunk.left[self.at..self.end]
-    }
-
-    fn advance(&mut self, count: usize) {
-        assert!(count <= self.remaining(), "advanced beyond the message");
-        self.at += count;
-    }
-
-    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
-        let begin = self.at;
-        self.advance(length);
-        if self.chunk.can_slice(length) {
-            self.chunk.left.slice(begin..self.at)
+    /// Returns a part of the chunk, as a slice or a copy.
+    fn part(&self, range: Range<usize>) -> Bytes {
+        if self.can_slice(range.len()) {
+            self.left.slice(range)
         } else {
-            Bytes::copy_from_slice(&self.chunk.left[begin..self.at])
+            Bytes::copy_from_slice(&self.left[range])
         }
+    }
+
+    /// Reads the message in the first `length` bytes. Its payload becomes a part of the chunk
+    /// directly: slicing the message first would count references, which costs more than reading a
+    /// short message.
+    fn read<M: PayloadMessage>(&self, length: usize, message: &mut M) -> Result<(), DecodeError> {
+        let mut left = &self.left[..length];
+        while !left.is_empty() {
+            let (tag, wire_type) = decode_key(&mut left)?;
+            let mut rest = left;
+            if (tag, wire_type) == (PAYLOAD_TAG, WireType::LengthDelimited)
+                && let Ok(bytes) = usize::try_from(decode_varint(&mut rest)?)
+                && let Some(after) = rest.get(bytes..)
+            {
+                *message.payload_mut() = self.part(length - rest.len()..length - after.len());
+                left = after;
+            } else {
+                // Also reports a payload that is longer than its message.
+                message.merge_field(tag, wire_type, &mut left, DecodeContext::default())?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -85,18 +88,20 @@ impl Chunks {
         self.queue.len()
     }
 
-    /// Reads a message of `length` bytes, all of which have been received.
-    pub(crate) fn read<M: Message + Default>(
+    /// Reads a message of `length` bytes, all of which have been received, into the default
+    /// `message`.
+    pub(crate) fn read<M: PayloadMessage>(
         &mut self,
         length: usize,
-    ) -> Result<M, prost::DecodeError> {
+        message: &mut M,
+    ) -> Result<(), DecodeError> {
         // A short message is nearly always in one chunk, which is faster to read than a list.
         let Some(front) = self.queue.front().filter(|front| front.left.len() >= length) else {
-            return M::decode(self.take(length));
+            return message.merge(self.take(length));
         };
-        let message = M::decode(SingleChunkMessage { chunk: front, at: 0, end: length });
+        let outcome = front.read(length, message);
         self.advance(length);
-        message
+        outcome
     }
 }
 

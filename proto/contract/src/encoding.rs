@@ -28,6 +28,7 @@ impl Encoded {
     /// Returns the number of bytes that the sample takes up in windows and in a node's limits: the
     /// length of its payload before or after decoding, whichever is larger, because a node needs
     /// memory for both. See [`cost`].
+    #[inline]
     pub fn cost(&self) -> usize {
         usize::try_from(cost(self.bytes.len(), self.decoded_bytes)).unwrap_or(usize::MAX)
     }
@@ -35,6 +36,7 @@ impl Encoded {
 
 /// Returns the number of bytes that a payload takes up in the limits of both ends: `encoded_bytes`
 /// or `decoded_bytes`, whichever is larger.
+#[inline]
 pub fn cost(encoded_bytes: usize, decoded_bytes: u64) -> u64 {
     decoded_bytes.max(encoded_bytes as u64)
 }
@@ -73,6 +75,7 @@ impl Encoding {
 
 /// Encodes one payload.
 #[cfg(feature = "wire")]
+#[inline]
 pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError> {
     let decoded_bytes = plain.len() as u64;
     let failed = |why: String| EncodingError::Encoder { encoding, why };
@@ -89,6 +92,7 @@ pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError
 }
 
 /// Returns the encoding for a number on the wire. Fails if the number is unknown.
+#[inline]
 pub fn from_wire(encoding: i32) -> Result<Encoding, EncodingError> {
     Encoding::try_from(encoding).map_err(|_| EncodingError::Unknown(encoding))
 }
@@ -107,6 +111,7 @@ pub fn decode(
 /// Decodes one payload of at most `limit` bytes. Returns the bytes unchanged for
 /// [`Encoding::None`].
 #[cfg(feature = "wire")]
+#[inline]
 pub fn decode_known(
     encoding: Encoding,
     bytes: Bytes,

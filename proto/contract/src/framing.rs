@@ -34,9 +34,9 @@ const END: u8 = 0x80;
 /// copy.
 const GATHER_BELOW_BYTES: usize = 16 << 10;
 
-/// Maximum length of a header that is encoded on the stack, in bytes. Only headers with an error
-/// text are longer.
-const SHORT_HEADER_BYTES: usize = 96;
+/// Maximum length of a header without text, in bytes: that of an `InferResponse` with the largest
+/// values.
+const SHORT_HEADER_BYTES: usize = 120;
 
 /// Maximum length of key and length in front of a payload, in bytes.
 const PAYLOAD_PREFIX_BYTES: usize = 11;
@@ -47,8 +47,9 @@ const GATHERED_BYTES: usize = 32 << 10;
 /// Maximum number of chunks of an incomplete message that are kept without assembling them.
 const MAX_HELD_CHUNKS: usize = 2;
 
-/// Key of the payload: field 15, length-delimited. It is the last field of both messages.
-const PAYLOAD_KEY: u8 = 15 << 3 | 2;
+/// Tag of the payload, the last field of both messages, and its key: length-delimited.
+pub(crate) const PAYLOAD_TAG: u32 = 15;
+const PAYLOAD_KEY: u8 = (PAYLOAD_TAG as u8) << 3 | 2;
 
 /// Message that ends with a payload.
 pub trait PayloadMessage: Message + Default {
@@ -116,31 +117,39 @@ impl Encoder {
     /// Adds a message.
     pub fn push<M: PayloadMessage>(&mut self, mut message: M) {
         let payload = std::mem::take(message.payload_mut());
-        let header = message.encoded_len();
+        self.push_parts(&message, &payload);
+    }
+
+    /// Adds a message without a payload, and its payload.
+    pub fn push_parts<M: PayloadMessage>(&mut self, header: &M, payload: &Bytes) {
         let tail = match payload.len() {
             0 => 0,
             n => 1 + prost::length_delimiter_len(n) + n,
         };
-        // A message is far shorter than 4 GiB: payloads are limited to `limits::MAX_PAYLOAD_BYTES`.
-        let length = (header + tail) as u32;
-        if header <= SHORT_HEADER_BYTES {
+        if header.text_bytes() == 0 {
             // prost writes numbers byte by byte, which is slow in a buffer that can grow.
             let mut short = [0; PREFIX_BYTES + SHORT_HEADER_BYTES + PAYLOAD_PREFIX_BYTES];
-            let mut rest = &mut short[..];
-            put_header(&message, length, payload.len(), &mut rest);
-            let written = PREFIX_BYTES + SHORT_HEADER_BYTES + PAYLOAD_PREFIX_BYTES - rest.len();
-            self.gathered.put_slice(&short[..written]);
+            let (prefix, mut rest) = short.split_at_mut(PREFIX_BYTES);
+            header.encode_raw(&mut rest);
+            let written = SHORT_HEADER_BYTES + PAYLOAD_PREFIX_BYTES - rest.len();
+            prefix[1..].copy_from_slice(&((written + tail) as u32).to_be_bytes());
+            put_payload_prefix(payload.len(), &mut rest);
+            let unused = rest.len();
+            self.gathered.put_slice(&short[..short.len() - unused]);
         } else {
-            put_header(&message, length, payload.len(), &mut self.gathered);
+            self.gathered.put_u8(PLAIN);
+            self.gathered.put_u32((header.encoded_len() + tail) as u32);
+            header.encode_raw(&mut self.gathered);
+            put_payload_prefix(payload.len(), &mut self.gathered);
         }
         if payload.len() < GATHER_BELOW_BYTES {
-            self.gathered.put_slice(&payload);
+            self.gathered.put_slice(payload);
             if self.gathered.len() >= GATHERED_BYTES {
                 self.close_gathered();
             }
         } else {
             self.close_gathered();
-            self.chunks.push_back(payload);
+            self.chunks.push_back(payload.clone());
         }
     }
 
@@ -169,14 +178,11 @@ impl Encoder {
     }
 }
 
-/// Writes a message up to its payload, which the caller has taken out.
-fn put_header(message: &impl Message, length: u32, payload_bytes: usize, to: &mut impl BufMut) {
-    to.put_u8(PLAIN);
-    to.put_u32(length);
-    message.encode_raw(to);
-    if payload_bytes > 0 {
+/// Writes key and length of a payload, unless it is empty.
+fn put_payload_prefix(bytes: usize, to: &mut impl BufMut) {
+    if bytes > 0 {
         to.put_u8(PAYLOAD_KEY);
-        prost::encoding::encode_varint(payload_bytes as u64, to);
+        prost::encoding::encode_varint(bytes as u64, to);
     }
 }
 
@@ -211,13 +217,10 @@ impl Decoder {
 
     /// Appends all complete messages; the decoder keeps an incomplete one. Fails if the bytes are
     /// not a valid message, or if the call failed.
-    pub fn take_messages<M: Message + Default>(
-        &mut self,
-        into: &mut Vec<M>,
-    ) -> Result<(), WireError> {
-        while let Some(frame) = self.next_frame()? {
+    pub fn take_messages<M: PayloadMessage>(&mut self, into: &mut Vec<M>) -> Result<(), WireError> {
+        while let Some(frame) = self.next_arrived()? {
             match frame {
-                Frame::Message(message) => into.push(message),
+                Frame::Message(length) => self.read(length, into)?,
                 Frame::End(end) => return check_status(end),
             }
         }
@@ -231,13 +234,16 @@ impl Decoder {
 
     /// Returns the next message or end, if it is complete.
     pub fn next_frame<M: Message + Default>(&mut self) -> Result<Option<Frame<M>>, FramingError> {
-        Ok(self.next_with_length()?.map(|(frame, _)| frame))
+        Ok(match self.next_arrived()? {
+            None => None,
+            Some(Frame::End(end)) => Some(Frame::End(end)),
+            Some(Frame::Message(length)) => Some(Frame::Message(self.read_any(length)?)),
+        })
     }
 
-    /// Like [`Self::next_frame`], but also returns the length in bytes.
-    pub(crate) fn next_with_length<M: Message + Default>(
-        &mut self,
-    ) -> Result<Option<(Frame<M>, usize)>, FramingError> {
+    /// Returns the length of the next message, if it is complete, or the end. After a length, the
+    /// caller reads the message.
+    pub(crate) fn next_arrived(&mut self) -> Result<Option<Frame<usize>>, FramingError> {
         if self.prefix.is_none() {
             if self.chunks.remaining() < PREFIX_BYTES {
                 return Ok(None);
@@ -271,11 +277,31 @@ impl Decoder {
             return Ok(None);
         }
         self.prefix = None;
-        let frame = match flag {
-            END => Frame::End(self.chunks.read(length)?),
-            _ => Frame::Message(self.chunks.read(length)?),
-        };
-        Ok(Some((frame, length)))
+        Ok(Some(match flag {
+            END => Frame::End(self.read_any(length)?),
+            _ => Frame::Message(length),
+        }))
+    }
+
+    /// Appends the next message, which has `length` bytes.
+    pub(crate) fn read<M: PayloadMessage>(
+        &mut self,
+        length: usize,
+        into: &mut Vec<M>,
+    ) -> Result<(), FramingError> {
+        let place = into.len();
+        // A message is read in its place, because moving it takes longer than reading.
+        into.push(M::default());
+        self.chunks.read(length, &mut into[place]).inspect_err(|_| into.truncate(place))?;
+        Ok(())
+    }
+
+    /// Reads the next message, which has `length` bytes.
+    pub(crate) fn read_any<M: Message + Default>(
+        &mut self,
+        length: usize,
+    ) -> Result<M, FramingError> {
+        Ok(M::decode((&mut self.chunks).take(length))?)
     }
 
     /// Returns the length of the message in progress, in bytes, or `None` between messages.

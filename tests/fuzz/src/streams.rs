@@ -33,19 +33,27 @@ pub(crate) fn responses(data: &[u8]) {
     }
 }
 
+/// Reads a stream in place, as both ends do, and with prost alone, and compares the messages.
 fn stream<M: PayloadMessage + PartialEq + Clone + std::fmt::Debug>(data: &[u8]) -> Vec<M> {
     let Some((cut, wire)) = data.split_first() else { return Vec::new() };
-    let mut decoder = Decoder::new(LONGEST);
-    let mut messages: Vec<M> = Vec::new();
+    let (mut decoder, mut prost) = (Decoder::new(LONGEST), Decoder::new(LONGEST));
+    let (mut messages, mut expected): (Vec<M>, Vec<M>) = Default::default();
     for chunk in wire.chunks(usize::from(*cut) + 1) {
-        decoder.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match decoder.next_frame() {
-                Ok(Some(Frame::Message(message))) => messages.push(message),
-                Ok(Some(Frame::End(_))) => {}
-                Ok(None) => break,
-                Err(_) => return messages,
+        let chunk = Bytes::copy_from_slice(chunk);
+        decoder.push(chunk.clone());
+        prost.push(chunk);
+        let read = decoder.take_messages(&mut messages);
+        let end = loop {
+            match prost.next_frame() {
+                Ok(Some(Frame::Message(message))) => expected.push(message),
+                Ok(None) => break false,
+                Ok(Some(Frame::End(_))) | Err(_) => break true,
             }
+        };
+        assert_eq!(messages, expected);
+        assert!(end || read.is_ok(), "{read:?}");
+        if end {
+            break;
         }
     }
     // Messages that were read can be sent, and then read as the same messages.

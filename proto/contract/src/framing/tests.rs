@@ -18,12 +18,13 @@ fn request(id: u64, payload: Bytes) -> InferRequest {
 }
 
 fn next(decoder: &mut Decoder) -> Result<Option<InferRequest>, FramingError> {
-    decoder.next_frame().map(|frame| {
-        frame.map(|frame| match frame {
-            Frame::Message(message) => message,
-            Frame::End(status) => panic!("{status:?}"),
-        })
-    })
+    let mut messages = Vec::new();
+    match decoder.next_arrived()? {
+        Some(Frame::Message(length)) => decoder.read(length, &mut messages)?,
+        Some(Frame::End(status)) => panic!("{status:?}"),
+        None => {}
+    }
+    Ok(messages.pop())
 }
 
 fn chunks(messages: Vec<InferRequest>) -> Vec<Bytes> {
@@ -40,6 +41,41 @@ fn bytes_on_the_wire_are_those_of_grpc() {
         let wire = chunks(vec![message]).concat();
         assert_eq!(wire[..5], [&[0], &(plain.len() as u32).to_be_bytes()[..]].concat());
         assert_eq!(wire[5..], plain);
+    }
+}
+
+#[test]
+fn the_longest_header_fits_its_place() {
+    let mut message = InferResponse {
+        id: u64::MAX,
+        status: -1,
+        error: String::new(),
+        encoding: -1,
+        decoded_bytes: u64::MAX,
+        queue_ns: u64::MAX,
+        prepare_ns: u64::MAX,
+        compute_ns: u64::MAX,
+        batch_size: u32::MAX,
+        crc32c: Some(u32::MAX),
+        part: -1,
+        token_count: u32::MAX,
+        first_token_ns: u64::MAX,
+        cached_tokens: u32::MAX,
+        payload: Bytes::new(),
+    };
+    assert_eq!(message.encoded_len(), SHORT_HEADER_BYTES);
+    for (payload, error) in [(0, 0), (1 << 20, 0), (10, 3), (1 << 20, 3000)] {
+        message =
+            InferResponse { payload: vec![7; payload].into(), error: "e".repeat(error), ..message };
+        let mut encoder = Encoder::default();
+        encoder.push(message.clone());
+        let mut decoder = Decoder::new(MAX_PAYLOAD_BYTES);
+        while let Some(chunk) = encoder.next_chunk() {
+            decoder.push(chunk);
+        }
+        let mut read: Vec<InferResponse> = Vec::new();
+        decoder.take_messages(&mut read).unwrap();
+        assert_eq!(read, [message.clone()]);
     }
 }
 
