@@ -1,6 +1,6 @@
 //! The node's engines and batcher without its network, as the baseline for network runs.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use netdiv_contract::v1::{InferResponse, Tokens};
@@ -19,7 +19,7 @@ use crate::{
 pub struct InProcess {
     engines: EnginePool,
     /// Limits of the samples in flight, as in a node with a network.
-    admission: Arc<Admission>,
+    admission: &'static Admission,
     /// Runtime with one thread. Engines that compute nothing run on it, and [`Self::push`] waits
     /// for room with it. Because the thread is the only one, it reports both the first token of a
     /// sample and its response to LoadGen.
@@ -47,11 +47,11 @@ impl InProcess {
         let max_samples = config.node.max_in_flight_samples.unwrap_or(engines.room);
         Ok(Self {
             engines,
-            admission: Arc::new(Admission::new(
+            admission: Admission::new(
                 max_samples,
                 config.node.max_in_flight_bytes,
                 config.node.max_in_flight_tokens,
-            )),
+            ),
             background,
             replies: ReplyTarget::here(answered, tokens),
         })

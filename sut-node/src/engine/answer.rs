@@ -39,22 +39,33 @@ impl Times {
     }
 }
 
-/// Builds the last reply to a sample, with its encoded response or the error. Stores the digest of
+/// Writes the last reply to a sample, with its encoded response or the error. Stores the digest of
 /// the response if the session keeps digests.
 pub(crate) fn reply(
     sample: &QueuedSample,
     answer: Result<Bytes, EngineError>,
     times: &Times,
     encoding: Encoding,
-) -> InferResponse {
+    response: &mut InferResponse,
+) {
     if let (Ok(answer), Some(digests), Some(digest)) =
         (&answer, sample.replies.digests(), sample.digest)
     {
         digests.add_response(digest, answer);
     }
-    let mut response = response(encoding, answer);
-    times.note(sample, &mut response);
-    response
+    match answer.map(|answer| encoding::encode(encoding, answer)) {
+        Ok(Ok(encoded)) => {
+            response.encoding = encoded.encoding as i32;
+            response.decoded_bytes = encoded.decoded_bytes;
+            response.payload = encoded.bytes;
+        }
+        Ok(Err(error)) => *response = failed(Status::EngineFailed, error.to_string()),
+        Err(error) if error.is_bad_sample() => {
+            *response = failed(Status::BadSample, error.to_string());
+        }
+        Err(error) => *response = failed(Status::EngineFailed, error.to_string()),
+    }
+    times.note(sample, response);
 }
 
 /// Builds the last reply to a sample of a batch that failed as a whole.
@@ -79,47 +90,30 @@ impl BatchReply {
         Self { streams: Vec::with_capacity(1), places: None, samples }
     }
 
-    pub(crate) fn add(&mut self, sample: QueuedSample, reply: InferResponse) {
-        match (&mut self.places, sample.admitted) {
+    /// Takes the permit of a sample, and returns the place for its reply.
+    pub(crate) fn add(&mut self, sample: &mut QueuedSample) -> &mut InferResponse {
+        match (&mut self.places, sample.admitted.take()) {
             (Some(places), Some(own)) => places.join(own),
             (places, own) => *places = places.take().or(own),
         }
         // A batch holds samples of one or two streams. Search from the stream that was used last.
-        match self.streams.iter_mut().rev().find(|(stream, _)| stream.is_same(&sample.replies)) {
-            Some((_, replies)) => replies.push(reply),
-            None => {
-                let mut replies =
-                    Vec::with_capacity(if self.streams.is_empty() { self.samples } else { 1 });
-                replies.push(reply);
-                self.streams.push((sample.replies, replies));
-            }
-        }
+        let known = self.streams.iter().rposition(|(stream, _)| stream.is_same(&sample.replies));
+        let place = known.unwrap_or_else(|| {
+            let replies =
+                Vec::with_capacity(if self.streams.is_empty() { self.samples } else { 1 });
+            self.streams.push((sample.replies.clone(), replies));
+            self.streams.len() - 1
+        });
+        let replies = &mut self.streams[place].1;
+        replies.push(InferResponse::default());
+        let last = replies.len() - 1;
+        &mut replies[last]
     }
 
     pub(crate) fn send(self) {
         for (stream, replies) in self.streams {
             stream.send(replies);
         }
-    }
-}
-
-/// Builds a reply to one sample, with the encoded response or the error.
-fn response(encoding: Encoding, answer: Result<Bytes, EngineError>) -> InferResponse {
-    let encoded = match answer {
-        Ok(answer) => encoding::encode(encoding, answer),
-        Err(error) if error.is_bad_sample() => {
-            return failed(Status::BadSample, error.to_string());
-        }
-        Err(error) => return failed(Status::EngineFailed, error.to_string()),
-    };
-    match encoded {
-        Ok(encoded) => InferResponse {
-            encoding: encoded.encoding as i32,
-            decoded_bytes: encoded.decoded_bytes,
-            payload: encoded.bytes,
-            ..InferResponse::default()
-        },
-        Err(error) => failed(Status::EngineFailed, error.to_string()),
     }
 }
 

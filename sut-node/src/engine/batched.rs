@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::{encoding::Encoding, v1::InferResponse};
+use netdiv_contract::encoding::Encoding;
 use netdiv_node_common::words::count;
 use tracing::error;
 
@@ -178,7 +178,7 @@ fn is_failure(outcome: &Result<BatchAnswers, EngineError>) -> bool {
 
 /// Sends every sample of a batch its reply.
 fn answer(
-    batch: Vec<QueuedSample>,
+    mut batch: Vec<QueuedSample>,
     outcome: Result<BatchAnswers, EngineError>,
     times: &Times,
     encoding: Encoding,
@@ -188,16 +188,16 @@ fn answer(
         Ok(answered) => {
             let counts = answered.token_counts.into_iter().chain(std::iter::repeat(0));
             for ((sample, answer), token_count) in
-                batch.into_iter().zip(answered.answers).zip(counts)
+                batch.iter_mut().zip(answered.answers).zip(counts)
             {
-                let reply = reply(&sample, answer, times, encoding);
-                replies.add(sample, InferResponse { token_count, ..reply });
+                let response = replies.add(sample);
+                reply(sample, answer, times, encoding, response);
+                response.token_count = token_count;
             }
         }
         Err(why) => {
-            for sample in batch {
-                let reply = failure(&sample, &why, times);
-                replies.add(sample, reply);
+            for sample in &mut batch {
+                *replies.add(sample) = failure(sample, &why, times);
             }
         }
     }

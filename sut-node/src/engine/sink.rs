@@ -187,7 +187,7 @@ impl Sink {
     }
 
     fn answer(&mut self, answer: Result<Bytes, EngineError>) {
-        let Some(sample) = self.sample.take() else { return };
+        let Some(mut sample) = self.sample.take() else { return };
         // A sample whose client has gone is dropped, and has no response.
         if let Err(failure) = &answer
             && !failure.is_bad_sample()
@@ -199,14 +199,14 @@ impl Sink {
             (Ok(output), Some(_)) => token_count(output),
             _ => 0,
         };
-        let mut reply = reply(&sample, answer, &self.times(self.clock.now()), self.encoding);
-        if tokens > 0 && reply.error.is_empty() {
-            reply.token_count = tokens;
-            reply.first_token_ns = nanoseconds(self.first_token_time());
-            reply.cached_tokens = self.cached;
-        }
         let mut replies = BatchReply::new(1);
-        replies.add(sample, reply);
+        let response = replies.add(&mut sample);
+        reply(&sample, answer, &self.times(self.clock.now()), self.encoding, response);
+        if tokens > 0 && response.error.is_empty() {
+            response.token_count = tokens;
+            response.first_token_ns = nanoseconds(self.first_token_time());
+            response.cached_tokens = self.cached;
+        }
         replies.send();
     }
 

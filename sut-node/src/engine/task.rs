@@ -10,7 +10,6 @@ use std::{
 use crate::{
     batching::queue::BatchQueue,
     engine::{interface::WaitingEngine, streaming::StreamingWork, work::EngineWork as _},
-    ground::metrics,
     sample::queued_sample::QueuedSample,
 };
 
@@ -39,10 +38,7 @@ fn poll(
         let room = engine.room();
         let next = if room > 0 { queue.poll_next_batch(context, room) } else { Poll::Pending };
         match next {
-            Poll::Ready(Some(batch)) => {
-                engine.begin(batch);
-                metrics::queued(queue.len());
-            }
+            Poll::Ready(Some(batch)) => engine.begin(batch),
             Poll::Ready(None) if engine.is_idle() => return Poll::Ready(()),
             Poll::Ready(None) | Poll::Pending if !is_due => return Poll::Pending,
             Poll::Ready(None) | Poll::Pending => {}

@@ -3,8 +3,7 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use crate::{
-    batching::queue::BatchQueue, engine::work::EngineWork, ground::metrics,
-    sample::queued_sample::QueuedSample,
+    batching::queue::BatchQueue, engine::work::EngineWork, sample::queued_sample::QueuedSample,
 };
 
 /// Number of consecutive lone batches after which this thread itself waits for the device, instead
@@ -70,7 +69,6 @@ impl EngineThread {
                 self.alone = 0;
             }
             self.work.begin(batch);
-            metrics::queued(self.queue.len());
         } else if self.work.is_idle() {
             return false;
         } else {
@@ -143,7 +141,7 @@ mod tests {
     struct EngineSetup {
         queue: Arc<BatchQueue<QueuedSample>>,
         engine: thread::JoinHandle<()>,
-        admission: Arc<Admission>,
+        admission: &'static Admission,
         client: ReplyTarget,
         replies: Messages<Replies>,
     }
@@ -155,7 +153,7 @@ mod tests {
             let thread = EngineThread::new(work, queue.clone());
             let engine = thread::spawn(|| thread.run());
             let (client, replies) = client(Tokens::Whole);
-            let admission = Arc::new(Admission::new(10, 1000, None));
+            let admission = Admission::new(10, 1000, None);
             Self { queue, engine, admission, client, replies }
         }
 

@@ -40,7 +40,7 @@ pub(crate) struct NodeState {
     /// Room for long messages that are being received, in bytes over all streams. It is as large as
     /// the room for the payloads of samples in flight.
     pub(super) assembling: Semaphore,
-    pub(super) admission: Arc<Admission>,
+    pub(super) admission: &'static Admission,
     pub(super) queue: Arc<BatchQueue<QueuedSample>>,
     /// Replaces the queue and the engines if there is no model.
     no_model: Option<NoModel>,
@@ -77,7 +77,7 @@ impl NodeState {
             max_in_flight_samples: max_in_flight_samples as usize,
             max_in_flight_bytes: config.node.max_in_flight_bytes,
             assembling: Semaphore::new(config.node.max_in_flight_bytes as usize),
-            admission: Arc::new(admission),
+            admission,
             queue,
             no_model: matches!(config.engine, EngineConfig::None(_))
                 .then(|| NoModel::new(config.node.max_payload_bytes)),
@@ -104,12 +104,12 @@ impl NodeState {
 
     #[cfg(test)]
     pub(crate) fn admission(&self) -> &Admission {
-        &self.admission
+        self.admission
     }
 
     /// Returns a function that counts the samples that are admitted and not answered.
     pub(crate) fn in_flight(&self) -> impl Fn() -> usize + Send + use<> {
-        let (most, admission) = (self.max_in_flight_samples, self.admission.clone());
+        let (most, admission) = (self.max_in_flight_samples, self.admission);
         move || {
             let [free, ..] = admission.free();
             most.saturating_sub(free)
@@ -157,8 +157,7 @@ impl NodeState {
     pub(super) fn submit(&self, samples: &mut Vec<QueuedSample>) {
         match &self.no_model {
             Some(engine) if !samples.is_empty() => {
-                #[expect(clippy::drain_collect, reason = "what is left keeps its memory")]
-                let batch = samples.drain(..).collect();
+                let batch = std::mem::replace(samples, Vec::with_capacity(samples.len()));
                 run_batch(
                     &mut SequentialEngine::new(engine.clone()),
                     batch,

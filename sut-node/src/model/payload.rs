@@ -15,6 +15,9 @@ impl Payload {
     /// Reads a sample's tensors and compares them with the layout. A layout without tensors accepts
     /// any bytes.
     pub(crate) fn read(layout: &InputLayout, bytes: Bytes) -> Result<Self, LayoutError> {
+        if layout.tensors.is_empty() {
+            return Ok(Self { bytes, tensors: Vec::new() });
+        }
         let own = |tensor: layout::TensorView<'_>| {
             let layout::TensorView { data_type, shape, data } = tensor;
             Tensor { data_type, shape, data: bytes.slice_ref(data) }

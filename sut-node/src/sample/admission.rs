@@ -1,8 +1,6 @@
 //! Admission: limits of the samples in flight. A full node stops reading its streams, and flow
 //! control holds the senders back: nothing is dropped.
 
-use std::sync::Arc;
-
 use tokio::sync::Semaphore;
 
 use crate::sample::token_room::TokenRoom;
@@ -30,7 +28,7 @@ pub(crate) struct Cost {
 /// Permit for one or more samples. It is released when the engine has answered them.
 #[derive(Debug)]
 pub(crate) struct AdmissionPermit {
-    admission: Arc<Admission>,
+    admission: &'static Admission,
     samples: usize,
     bytes: usize,
     tokens: usize,
@@ -43,7 +41,7 @@ impl AdmissionPermit {
         self.samples -= 1;
         self.bytes -= bytes;
         self.tokens -= tokens;
-        Self { admission: self.admission.clone(), samples: 1, bytes, tokens }
+        Self { admission: self.admission, samples: 1, bytes, tokens }
     }
 
     /// Takes over another permit, so that many are released at once.
@@ -55,14 +53,20 @@ impl AdmissionPermit {
 }
 
 impl Admission {
-    pub(crate) fn new(max_samples: u32, max_bytes: u32, max_tokens: Option<TokenRoom>) -> Self {
-        Self {
+    /// Creates the admission of a node, which lives as long as the process: counting its users
+    /// would be two atomic operations for each sample.
+    pub(crate) fn new(
+        max_samples: u32,
+        max_bytes: u32,
+        max_tokens: Option<TokenRoom>,
+    ) -> &'static Self {
+        Box::leak(Box::new(Self {
             samples: Semaphore::new(max_samples as usize),
             bytes: Semaphore::new(max_bytes as usize),
             tokens: Semaphore::new(max_tokens.map_or(0, |room| room.max_tokens as usize)),
             max_bytes,
             max_tokens,
-        }
+        }))
     }
 
     /// Returns the cost of a sample. `bytes` is the larger of its encoded and decoded lengths, and
@@ -102,7 +106,7 @@ impl Admission {
     /// Returns a permit for samples of these costs together, or `None` if there is no room for all
     /// of them.
     pub(crate) fn try_admit(
-        self: &Arc<Self>,
+        &'static self,
         samples: impl IntoIterator<Item = Cost>,
     ) -> Option<AdmissionPermit> {
         let (mut samples_sum, mut bytes, mut tokens) = (0_u32, 0_u32, 0_u32);
@@ -120,12 +124,12 @@ impl Admission {
         let permits = [Some(places), Some(room), of_tokens];
         permits.into_iter().flatten().for_each(|permit| permit.forget());
         let (samples, bytes, tokens) = (samples_sum as usize, bytes as usize, tokens as usize);
-        Some(AdmissionPermit { admission: self.clone(), samples, bytes, tokens })
+        Some(AdmissionPermit { admission: self, samples, bytes, tokens })
     }
 
     /// Returns a permit once there is room. Waiters are served in order, so that small samples do
     /// not keep a large one out.
-    pub(crate) async fn admit(self: &Arc<Self>, cost: Cost) -> AdmissionPermit {
+    pub(crate) async fn admit(&'static self, cost: Cost) -> AdmissionPermit {
         let Cost { bytes, tokens } = cost;
         // The semaphores are never closed, so acquiring cannot fail. A cancelled waiter keeps no
         // permit.
@@ -134,7 +138,7 @@ impl Admission {
         let of_tokens = self.tokens.acquire_many(tokens).await;
         [sample, room, of_tokens].into_iter().flatten().for_each(|permit| permit.forget());
         let (bytes, tokens) = (bytes as usize, tokens as usize);
-        AdmissionPermit { admission: self.clone(), samples: 1, bytes, tokens }
+        AdmissionPermit { admission: self, samples: 1, bytes, tokens }
     }
 
     /// Returns true if another sample of that cost would be admitted now.
@@ -168,7 +172,7 @@ mod tests {
 
     #[test]
     fn samples_and_bytes_are_limited_and_come_back() {
-        let admission = Arc::new(Admission::new(2, 100, None));
+        let admission = Admission::new(2, 100, None);
         let first = admission.try_admit([bytes(60)]).unwrap();
         assert!(admission.try_admit([bytes(60)]).is_none(), "no room in bytes");
         let second = admission.try_admit([bytes(40)]).unwrap();
@@ -208,20 +212,17 @@ mod tests {
 
     #[tokio::test]
     async fn the_one_who_waits_gets_the_place() {
-        let admission = Arc::new(Admission::new(1, 100, None));
+        let admission = Admission::new(1, 100, None);
         let first = admission.admit(bytes(1)).await;
-        let waiting = tokio::spawn({
-            let admission = admission.clone();
-            async move { admission.admit(bytes(100)).await }
-        });
+        let waiting = tokio::spawn(admission.admit(bytes(100)));
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         drop(first);
         let all = waiting.await.unwrap();
         // A cancelled waiter for bytes keeps no permit.
         drop(all);
-        let half = Arc::new(Admission::new(2, 100, None)).admit(bytes(60)).await;
-        let admission = half.admission.clone();
+        let half = Admission::new(2, 100, None).admit(bytes(60)).await;
+        let admission = half.admission;
         let gives_up = tokio::time::timeout(std::time::Duration::ZERO, admission.admit(bytes(60)));
         assert!(gives_up.await.is_err());
         assert!(admission.has_room_for(bytes(40)));
@@ -230,14 +231,11 @@ mod tests {
     #[tokio::test]
     async fn tokens_are_limited_and_a_large_sample_is_not_starved_by_small_ones() {
         let room = TokenRoom { max_tokens: 100, longest_output: 10 };
-        let admission = Arc::new(Admission::new(10, 100, Some(room)));
+        let admission = Admission::new(10, 100, Some(room));
         let tokens = |tokens| Cost { bytes: 1, tokens };
         let mut small = admission.try_admit([tokens(40), tokens(40)]).unwrap();
         assert!(admission.try_admit([tokens(21)]).is_none());
-        let large = tokio::spawn({
-            let admission = admission.clone();
-            async move { admission.admit(tokens(90)).await }
-        });
+        let large = tokio::spawn(admission.admit(tokens(90)));
         tokio::task::yield_now().await;
         assert!(!large.is_finished());
         // Twenty are free, but reserved for the large sample.
