@@ -73,6 +73,8 @@ pub(crate) async fn serve<L: LoadGen>(
 
     let mut burst = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
     let mut answers = Answers::new();
+    // Kept over all bursts, because a wait that begins or ends takes locks.
+    let mut stopped = pin!(stopped(&mut stop, &lane));
     let failure = loop {
         tokio::select! {
             next = replies.next_burst(&mut burst) => {
@@ -88,7 +90,7 @@ pub(crate) async fn serve<L: LoadGen>(
             overdue = clock.tick(&lane) => if let Err(late) = overdue {
                 break late;
             },
-            () = stopped(&mut stop, &lane) => {
+            () = &mut stopped => {
                 lane.wake_sender();
                 match is_over(&lane) {
                     Ok(true) => {}

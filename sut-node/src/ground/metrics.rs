@@ -1,9 +1,12 @@
 //! Metrics of the node, which `netdiv_node_common::metrics` names. No metric is emitted per sample:
 //! streams count the samples of each read, engines count batches.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::LazyLock, time::Duration};
 
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 use metrics_exporter_prometheus::{
     BuildError,
     Matcher::{Full, Suffix},
@@ -23,8 +26,15 @@ use tokio::{net::TcpListener, time::sleep};
 /// Interval in which recorded values are aggregated, even if no client reads them.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Interval in which samples in flight are counted.
+/// Interval in which samples are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
+
+// Metrics of each read and batch: looking a metric up takes longer than changing it. The recorder is
+// installed before the first samples arrive.
+static RECEIVED: LazyLock<Counter> = LazyLock::new(|| counter!(SAMPLES_RECEIVED.name));
+static SAMPLES: LazyLock<Histogram> = LazyLock::new(|| histogram!(BATCH_SAMPLES.name));
+static QUEUE: LazyLock<Histogram> = LazyLock::new(|| histogram!(BATCH_QUEUE.name));
+static COMPUTE: LazyLock<Histogram> = LazyLock::new(|| histogram!(BATCH_COMPUTE.name));
 
 /// Serves the metrics over HTTP at `/metrics`. Fails with a text if that is impossible. `version` is
 /// the text that `--version` prints.
@@ -66,32 +76,33 @@ fn install() -> Result<PrometheusHandle, BuildError> {
     Ok(recorded)
 }
 
-/// Records the number of samples in flight, which `count` returns, at regular intervals for as long
-/// as the process lives.
-pub(crate) fn watch_in_flight(count: impl Fn() -> usize + Send + 'static) {
+/// Records the numbers of samples in flight and of samples that wait, which the functions return, at
+/// regular intervals for as long as the process lives.
+pub(crate) fn watch_samples(
+    in_flight: impl Fn() -> usize + Send + 'static,
+    queued: impl Fn() -> usize + Send + 'static,
+) {
     tokio::spawn(async move {
         loop {
-            gauge!(SAMPLES_IN_FLIGHT.name).set(count() as f64);
+            gauge!(SAMPLES_IN_FLIGHT.name).set(in_flight() as f64);
+            gauge!(SAMPLES_QUEUED.name).set(queued() as f64);
             sleep(COUNT_INTERVAL).await;
         }
     });
 }
 
-pub(crate) fn samples(received: usize, refused: usize, queued: usize) {
-    counter!(SAMPLES_RECEIVED.name).increment(received as u64);
-    counter!(SAMPLES_REFUSED.name).increment(refused as u64);
-    gauge!(SAMPLES_QUEUED.name).set(queued as f64);
+pub(crate) fn samples(received: usize, refused: usize) {
+    RECEIVED.increment(received as u64);
+    if refused > 0 {
+        counter!(SAMPLES_REFUSED.name).increment(refused as u64);
+    }
 }
 
 /// Records a batch, the time that its oldest sample waited for it, and the engine's time.
 pub(crate) fn batch(samples: usize, queue: Duration, compute: Duration) {
-    histogram!(BATCH_SAMPLES.name).record(samples as f64);
-    histogram!(BATCH_QUEUE.name).record(queue);
-    histogram!(BATCH_COMPUTE.name).record(compute);
-}
-
-pub(crate) fn queued(samples: usize) {
-    gauge!(SAMPLES_QUEUED.name).set(samples as f64);
+    SAMPLES.record(samples as f64);
+    QUEUE.record(queue);
+    COMPUTE.record(compute);
 }
 
 pub(crate) fn failed_batch() {

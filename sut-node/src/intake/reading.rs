@@ -1,6 +1,7 @@
 //! Reads a stream: checks, admits and decodes samples, and passes them to the batcher.
 
 use std::{
+    pin::pin,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -60,21 +61,26 @@ pub(super) async fn read_stream<S>(
     let samples = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
     let costs = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
     let mut intake = Intake { node: &node, session: &session, replies: &replies, samples, costs };
-    let mut condition = node.condition.clone();
     requests.pause_above(ASSEMBLED_FREELY_BYTES);
     let mut assembling = None;
+    // Kept over all bursts, because a wait that begins or ends takes locks.
+    let (mut condition, mut watched) = (node.condition.clone(), node.condition.clone());
+    let (mut ending, mut closed) = (pin!(Condition::ending(&mut watched)), pin!(replies.closed()));
+    condition.mark_changed();
     loop {
+        let is_ending =
+            condition.has_changed().unwrap_or(false) && condition.borrow_and_update().is_ending();
         let mut more = tokio::select! {
             biased;
-            () = Condition::ending(&mut condition) => {
+            next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling), if !is_ending => next,
+            () = &mut ending => {
                 if let Some(farewell) = condition.borrow().closing_status() {
                     replies.end_with(farewell);
                 }
                 intake.submit_now();
                 return;
             }
-            () = replies.closed() => return,
-            next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
+            () = &mut closed => return,
         };
         let arrived = node.queue.clock().now();
         if replies.has_checksums()
@@ -161,7 +167,7 @@ impl Intake<'_> {
         if has_more && session.is_flushed() {
             node.queue.flush();
         }
-        metrics::samples(received, refused, node.queue.len());
+        metrics::samples(received, refused);
         true
     }
 

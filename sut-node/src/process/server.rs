@@ -79,7 +79,8 @@ pub(crate) async fn run(
     node.fault().map(NodeError::Description).map_or(Ok(()), Err)?;
     let streams = node.streams().clone();
     if config.metrics.is_some() {
-        metrics::watch_in_flight(node.in_flight());
+        let waiting = queue.clone();
+        metrics::watch_samples(node.in_flight(), move || waiting.len());
     }
     tokio::spawn(watchdog::watch(
         pulses.clone(),
