@@ -19,7 +19,7 @@ Settings; the others remain unchanged:
     jitter=MS         maximum of a random additional delay; frames stay in order
     loss=P            probability that a frame is lost, 0 to 1
     rate=MBIT         rate of the path; 0: unlimited
-    queue=FRAMES      maximum number of queued frames; others are dropped
+    queue=FRAMES      maximum number of queued frames (1000); others are dropped
     cut=1             drop all frames
     duplicate=P       probability that a frame is sent twice
     reorder=P         probability that a frame is delayed by 5 ms, so that later frames overtake it

@@ -3,9 +3,9 @@
 #
 #   testbed.sh up N               makes hosts 1 to N: network namespaces netdiv-1 to netdiv-N, 10.231.0.1 to 10.231.0.N
 #   testbed.sh exec HOST COMMAND… runs a command on a host
-#   testbed.sh fault A B WORDS…   changes the path from A to B (relay.py lists the settings); * is every host
+#   testbed.sh fault A B WORDS…   changes the path from A to B, not back (relay.py lists the settings); * is every host
 #   testbed.sh report             prints what each path has sent, lost and damaged, as JSON
-#   testbed.sh seed N             restarts random numbers and counters
+#   testbed.sh seed N             restarts random numbers and counters: the same seed loses the same frames
 #   testbed.sh down               kills the hosts' processes and removes the hosts
 #   testbed.sh with N COMMAND…    makes hosts, runs a command, and removes the hosts in any case
 #
