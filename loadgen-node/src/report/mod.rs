@@ -7,6 +7,7 @@ pub(crate) mod fabric;
 mod fabric_matrix;
 mod fabric_result;
 mod fabric_rounds;
+mod lateness;
 pub(crate) mod listing;
 pub(crate) mod nodes;
 pub(crate) mod page;

@@ -1,9 +1,9 @@
 //! Closing table of a run.
 
-use super::{columns, table};
+use super::{columns, lateness, table};
 use crate::{
     record::{DatasetPart, Distribution, Division, Metric, RunResult, Steady, broken_rules},
-    recording::PERCENTILES,
+    recording::{PERCENTILES, histograms::Measure},
 };
 
 pub(crate) fn render(result: &RunResult) -> String {
@@ -135,11 +135,11 @@ fn token_facts(result: &RunResult) -> Vec<(&str, String)> {
         let stop = answered.saturating_sub(length);
         facts.push(("finish reasons", format!("stop {stop}, length {length}")));
     }
-    for (label, kind, bound) in [
-        ("first token (TTFT)", "first_token", "server_ttft_latency"),
-        ("each further (TPOT)", "further_token", "server_tpot_latency"),
+    for (label, kind, measure) in [
+        ("first token (TTFT)", "first_token", Measure::FirstToken),
+        ("each further (TPOT)", "further_token", Measure::FurtherToken),
     ] {
-        facts.extend(token_times(result, kind, bound).map(|times| (label, times)));
+        facts.extend(token_times(result, kind, measure).map(|times| (label, times)));
     }
     let within: Option<u64> = all().map(|(_, tokens)| tokens.within_bounds).sum();
     if let (Some(within), Some(metric), 1..) = (within, &result.metric, answered) {
@@ -152,23 +152,15 @@ fn token_facts(result: &RunResult) -> Vec<(&str, String)> {
 }
 
 /// Returns LoadGen's percentiles of a time of tokens, in ms, and its bound. `kind` is the prefix of
-/// the percentiles' keys, `bound` the field of LoadGen's TestSettings.
-fn token_times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
+/// the percentiles' keys.
+fn token_times(result: &RunResult, kind: &str, measure: Measure) -> Option<String> {
     let percentile = |(name, shown): &(&str, &str)| {
         let ns = result.loadgen_latency_ns.get(&format!("{kind}_{name}"))?;
-        Some(format!("{shown} {}", ms(*ns)))
+        Some(format!("{shown} {:.3}", ns / 1e6))
     };
     let percentiles: Vec<_> = PERCENTILES.iter().filter_map(percentile).collect();
-    let has_bounds = result
-        .nodes
-        .iter()
-        .any(|node| node.tokens.as_ref().is_some_and(|t| t.within_bounds.is_some()));
-    let bound = result.test_settings.get(bound).and_then(|ns| ns.parse().ok());
-    let bound = bound.filter(|_| has_bounds).map(|ns| format!("; the bound for p99 is {}", ms(ns)));
+    let bound = lateness::bound(result, measure);
+    let bound = bound.map(|(ms, _)| format!("; the bound for p99 is {ms:.3}"));
     let text = format!("{} ms{}", percentiles.join(", "), bound.unwrap_or_default());
     (!percentiles.is_empty()).then_some(text)
-}
-
-fn ms(ns: f64) -> String {
-    format!("{:.3}", ns / 1e6)
 }

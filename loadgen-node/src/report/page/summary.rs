@@ -1,7 +1,6 @@
 //! Summary of a run: the figures that decide about it, as tiles and in an overview of several runs.
 
 use maud::{Markup, html};
-use netdiv_rules::{Mode, Scenario};
 
 use super::{
     curves,
@@ -12,6 +11,7 @@ use super::{
 use crate::{
     record::{Metric, RunResult, Verdict},
     recording::{LATENCIES, RecordedRun, histograms::Measure, sweep::Load},
+    report::lateness::bound,
 };
 
 /// Measures that LoadGen logs, in the order of [`LATENCIES`], and their titles.
@@ -67,25 +67,6 @@ fn is_limited(result: &RunResult) -> bool {
 pub(super) fn source(result: &RunResult) -> String {
     let remark = Load::Concurrency.remark();
     if is_limited(result) { sentence(remark) } else { String::new() }
-}
-
-/// Returns LoadGen's bound for a measure: milliseconds, and the share of the samples that have to
-/// meet it.
-pub(super) fn bound(result: &RunResult, measure: Measure) -> Option<(f64, f64)> {
-    if result.scenario != Scenario::Server || result.mode == Mode::Accuracy {
-        return None;
-    }
-    let setting = |name| result.test_settings.get(name)?.parse::<f64>().ok();
-    let has_tokens = result.nodes.iter().any(|node| node.tokens.is_some());
-    let (ns, percentile) = match measure {
-        // LoadGen checks the 99th percentile of times of tokens.
-        Measure::FirstToken => (setting("server_ttft_latency")?, 0.99),
-        Measure::FurtherToken => (setting("server_tpot_latency")?, 0.99),
-        _ if has_tokens => return None,
-        _ => (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?),
-    };
-    (ns > 0.0 && ns.is_finite() && (0.0..1.0).contains(&percentile))
-        .then_some((ns / 1e6, percentile))
 }
 
 pub(super) const fn is_good(verdict: Verdict) -> bool {

@@ -8,9 +8,12 @@ use super::{
     curves::{self, ALL_NODES},
     elements::{figure, multiples, picture, table},
     plot::{LINES, PlotLine},
-    summary::{MEASURES, bound, source},
+    summary::{MEASURES, source},
 };
-use crate::recording::{LATENCIES, RecordedRun, histograms::Measure, series::SeriesRow};
+use crate::{
+    recording::{LATENCIES, RecordedRun, histograms::Measure, series::SeriesRow},
+    report::lateness::bound,
+};
 
 /// Maximum number of points in a picture, all lines together.
 const POINTS: usize = 2400;
