@@ -131,6 +131,8 @@ fn a_rate_that_the_nodes_cannot_hold_is_invalid_and_nothing_is_lost() {
     let result = assert_accounted_for(&outcome, 100);
     assert_eq!(result["verdict"], "INVALID");
     assert!(result["samples"]["late"].as_u64() > Some(0), "{result:#}");
+    assert!(result["nodes"][0]["late"].as_u64() > Some(0), "{result:#}");
+    assert!(!outcome.stdout.contains("of the samples later than"), "a single node has all of them");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use e2e::{
     Behaviour, FakeEngine, FakeNode, Folder, LoadGen, Outcome, SutNode, assert_refused,
     fake_engine::MODEL,
     fake_node::{Reply, output_message},
-    process::transport,
+    process::{loadgen_node, transport},
     slow_reader::SlowReader,
 };
 use netdiv_contract::v1::{DescribeResponse, InferResponse, Part, Status, Tokens};
@@ -73,6 +73,39 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     assert_eq!(outcome.stdout.matches("; the bound for p99 is 20000.000\n").count(), 2);
     for words in ["first token (TTFT)", "each further (TPOT)", "goodput", "prefill"] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn the_node_that_costs_a_bound_or_the_end_is_named() {
+    let node = |name, ttft| {
+        let pace = ["--engine", "tokens", "--tokens-ttft", ttft, "--tokens-output", "2-3"];
+        SutNode::start(name, &[&pace[..], &["--max-batch", "256"]].concat())
+    };
+    let (fast, slow) = (node("fast", "5ms"), node("slow", "600ms"));
+    for (scenario, code, costs) in [
+        ("server", 1, "of the samples later than a bound for tokens, 50 % of all"),
+        ("offline", 0, "alone for the last "),
+    ] {
+        let outcome = LoadGen::new(&[&fast.address, &slow.address], scenario)
+            .data("chat", "synthetic-ids:200x4-64")
+            .args(&["--policy", "round-robin"])
+            .short(0, 200)
+            .patient()
+            .set("min_query_count=200")
+            .set("server_ttft_latency=300000000")
+            .run()
+            .expect(code);
+        let report = outcome.path("");
+        loadgen_node(&["report", &report.display().to_string()]).expect_text(0, "report.html");
+        for text in [&outcome.stdout, &outcome.read("report.html")] {
+            assert!(text.contains("slow answered ") && text.contains(costs), "{costs}: {text}");
+        }
+        let result = outcome.result();
+        let slow = &result["nodes"][1];
+        let late = if scenario == "server" { &slow["answered"] } else { &Value::Null };
+        assert_eq!(&slow["late"], late, "{result:#}");
+        assert_eq!(slow["idle_at_end_seconds"], 0.0, "{result:#}");
     }
 }
 

@@ -14,13 +14,15 @@ pub(super) enum Runs {
     All,
     WithTokens,
     WithoutTokens,
+    WithLate,
     /// No run: only pages have the column.
     OnPages,
 }
 
-static COLUMNS: [Column; 23] = [
+static COLUMNS: [Column; 24] = [
     (Runs::All, "", "node", "/name"),
     (Runs::All, "", "answered", "/answered"),
+    (Runs::WithLate, "", "late", "/late"),
     (Runs::OnPages, "", "lost", "/lost"),
     (Runs::WithoutTokens, "batch", "mean", "/batches"),
     (Runs::WithTokens, "tokens", "mean", "/tokens/per_answer/mean"),
@@ -56,6 +58,7 @@ pub(super) fn columns(result: &RunResult, is_page: bool) -> Vec<&'static Column>
         Runs::All => true,
         Runs::WithTokens => has_tokens,
         Runs::WithoutTokens => is_page || !has_tokens,
+        Runs::WithLate => result.nodes.iter().any(|node| node.late > Some(0)),
         Runs::OnPages => is_page,
     };
     COLUMNS.iter().filter(is_shown).collect()
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_group_has_its_title_above_its_first_column() {
-        let [p90, p99, sent, received] = [6, 7, 21, 22].map(|place| &COLUMNS[place]);
+        let [p90, p99, sent, received] = [7, 8, 22, 23].map(|place| &COLUMNS[place]);
         let titles = titles(&[&COLUMNS[1], p90, p99, sent, received]);
         assert_eq!(
             titles,

@@ -83,6 +83,9 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     for shortage in &result.shortages {
         facts.push(("short of processors", shortage.to_string()));
     }
+    for (label, text) in lateness::facts(result) {
+        facts.push((label, text));
+    }
     for node in result.nodes.iter().filter(|node| node.servers.len() > 1) {
         let requests: Vec<_> = node.servers.iter().map(|(at, n)| format!("{at} {n}")).collect();
         facts.push(("servers", format!("requests of node {}: {}", node.name, requests.join(", "))));

@@ -6,7 +6,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use loadgen_sys::StartTestError;
+use loadgen_sys::{Mode, StartTestError};
 use netdiv_node_common::resources::processor::ProcessorTimes;
 use netdiv_qdl::{Failure, Progress};
 use netdiv_rules::Finding;
@@ -133,6 +133,9 @@ pub(super) fn measure(
         let spent = ProcessorTimes::now().since(&own_times);
         counted.add_own_shortage(&ProcessorTimes { late, ..spent });
         system.add_node_counts(&mut counted);
+        if config.mode == Mode::Performance {
+            counted.add_lateness(test.bounds);
+        }
     }
     conclude::finish(test, counted, outcome)
 }

@@ -68,6 +68,14 @@ pub struct Node {
     pub servers: BTreeMap<String, u64>,
     /// Number of batches by their size in samples.
     pub batches: BTreeMap<u32, u64>,
+    /// Answers later than LoadGen's bound for the latency, or than one of its bounds for tokens, by
+    /// times that begin at IssueQuery; Server in performance mode only.
+    #[serde(default)]
+    pub late: Option<u64>,
+    /// Time from the node's last answer to the last answer of all nodes, in seconds; performance
+    /// mode only.
+    #[serde(default)]
+    pub idle_at_end_seconds: Option<f64>,
     /// Time from IssueQuery to completion, in nanoseconds.
     pub latency_ns: Distribution,
     /// Stages of the latency.

@@ -28,6 +28,7 @@ use self::{
     summary::{is_good, metrics, overview, tiles_of},
 };
 use super::{
+    lateness::SLOW_NODE,
     listing::{self, escape_formula},
     run::{facts, purpose},
 };
@@ -169,7 +170,7 @@ fn verdict_line(result: &RunResult) -> Markup {
 }
 
 /// Labels of the facts that a reader has to know before the figures.
-const WARNINGS: [&str; 2] = ["rules violated", "short of processors"];
+const WARNINGS: [&str; 3] = ["rules violated", "short of processors", SLOW_NODE];
 
 fn warnings(result: &RunResult) -> Markup {
     let facts = facts(result);

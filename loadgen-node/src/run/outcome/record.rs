@@ -21,7 +21,10 @@ use netdiv_rules::{
     submission::sources_sha256,
 };
 
-use crate::sources::SOURCES;
+use crate::{
+    run::setup::latency_bounds::{LatencyBound, LatencyBounds},
+    sources::SOURCES,
+};
 
 /// Counters of a run on the path to the SUT.
 #[derive(Debug)]
@@ -74,6 +77,20 @@ impl RunCounters {
         let host =
             machine.and_then(|machine| machine.host_name.as_deref()).unwrap_or("this machine");
         self.shortages.extend(Shortage::of(Shortage::loadgen_node(host), spent, self.took));
+    }
+
+    /// Adds the number of late answers of each node in a performance test with these bounds, and its
+    /// time without samples at the end.
+    pub(crate) fn add_lateness(&mut self, bounds: LatencyBounds) {
+        let last = self.reports.iter().filter_map(|report| report.last_answered).max();
+        for (node, report) in self.nodes.iter_mut().zip(&self.reports) {
+            let late = |bound: LatencyBound| report.latency.count_between(bound.ns, u64::MAX);
+            let within_bounds = node.tokens.as_ref().and_then(|tokens| tokens.within_bounds);
+            let late_tokens = within_bounds.map(|within| node.answered.saturating_sub(within));
+            node.late = bounds.latency.map(late).or(late_tokens);
+            let idle = last.zip(report.last_answered).map(|(last, own)| last.duration_since(own));
+            node.idle_at_end_seconds = idle.map(|idle| idle.as_secs_f64());
+        }
     }
 
     /// Creates empty counters for a transport.
@@ -151,6 +168,8 @@ pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) 
         // Nodes report them after the test.
         servers: BTreeMap::new(),
         batches: report.samples_by_batch.iter().map(batches).collect(),
+        late: None,
+        idle_at_end_seconds: None,
         latency_ns: distribution(&report.latency),
         stages_ns: StageTimes {
             qdl_queue: distribution(&report.stages.qdl_queue),
