@@ -103,6 +103,15 @@ fn ten_million_samples_in_one_query_cost_little_memory() {
 }
 
 #[test]
+fn loadgen_alone_reaches_a_system_behind_plain_sockets() {
+    let alone =
+        |bytes: &str| Ended::of(command("loadgen-alone").args(["server", "1000", "300", bytes]));
+    let line = alone("64").expect(0).json();
+    assert!(line["latency_ns"]["99.00"].as_f64() > Some(0.0), "{line:#}");
+    alone("many").expect_text(1, "`many` is not a number of bytes");
+}
+
+#[test]
 fn a_slow_node_gets_less_when_connections_pull() {
     let fast = SutNode::echo("fast", &["--max-batch", "4"]);
     let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample", "5ms"]);

@@ -1,12 +1,12 @@
 //! LoadGen with a system under test that does almost nothing, in one process: the cost of LoadGen
 //! itself.
 //!
-//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]`
-//! prints one line of JSON: LoadGen's verdict and completed samples per second, its latencies, and
-//! the peak resident memory when the first query was issued, in bytes. That is the memory of
-//! LoadGen's tables for all queries. (At the end it would be more: one thread that responds to
-//! everything at once fills LoadGen's log.) With three more values, outputs are tokens on schedule,
-//! which LoadGen counts. With the last value, prompts of that length and the tokens pass through a
+//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS] [BYTES]` prints
+//! one line of JSON: LoadGen's verdict and completed samples per second, its latencies, and the
+//! peak resident memory when the first query was issued, in bytes. That is the memory of LoadGen's
+//! tables for all queries. (At the end it would be more: one thread that responds to everything at
+//! once fills LoadGen's log.) With TTFT_US, TPOT_US and TOKENS, outputs are tokens on schedule,
+//! which LoadGen counts. With BYTES, samples of that length and their responses pass through a
 //! plain TCP connection.
 
 mod scheduled_system;
@@ -22,12 +22,12 @@ use loadgen_sys::{
 
 use crate::{
     scheduled_system::{LoadGen, Schedule, ScheduledSystem},
-    socket_system::SocketSystem,
+    socket_system::{AT_ONCE, SocketSystem},
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = env::args().skip(1).collect();
-    let [scenario, rate, milliseconds, schedule @ ..] = &args[..] else {
+    let [scenario, rate, milliseconds, further @ ..] = &args[..] else {
         return Err(USAGE.into());
     };
     let (scenario, rate_field, metric) = match scenario.as_str() {
@@ -39,16 +39,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     settings.set("min_duration_ms", milliseconds)?;
     settings.set("min_query_count", "1")?;
     settings.set("server_target_latency_ns", "10000000")?;
-    let on_schedule: Option<Box<dyn SystemUnderTest>> = match schedule {
+    let other: Option<Box<dyn SystemUnderTest>> = match further {
         [] => None,
-        [ttft_us, tpot_us, tokens, prompt @ ..] if scenario == Scenario::Server => {
+        [bytes] if scenario == Scenario::Server => Some(Box::new(SocketSystem::at_once(bytes)?)),
+        [ttft_us, tpot_us, tokens, bytes @ ..] if scenario == Scenario::Server => {
             for (field, value) in e2e::TOKEN_BOUNDS {
                 settings.set(field, value)?;
             }
             let schedule = Schedule::parse(ttft_us, tpot_us, tokens)?;
-            Some(match prompt {
+            Some(match bytes {
                 [] => Box::new(ScheduledSystem::start(schedule, LoadGen)?),
-                [bytes] => Box::new(SocketSystem::start(schedule, bytes)?),
+                [bytes] => Box::new(SocketSystem::on_schedule(schedule, bytes)?),
                 _ => return Err(USAGE.into()),
             })
         }
@@ -57,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let nothing = NullSystem::default();
-    let sut = on_schedule.as_deref().unwrap_or(&nothing);
+    let sut = other.as_deref().unwrap_or(&nothing);
     start_test(sut, &nothing, &settings, &log, None)?;
     let log = DetailLog::read(&folder.path().join("mlperf_log_detail.txt"))?;
     let line = serde_json::json!({
@@ -71,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 const USAGE: &str = "usage: loadgen-alone offline SAMPLES_PER_SECOND MILLISECONDS, or \
-                     loadgen-alone server SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]";
+                     loadgen-alone server SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS] [BYTES]";
 
 /// System that responds at once, and a data set of empty samples.
 #[derive(Default)]
@@ -94,7 +95,7 @@ impl SystemUnderTest for NullSystem {
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
         self.resident_at_first_query.get_or_init(|| loadgen_node::process().peak_resident_bytes);
-        complete(samples.map(|sample| (sample.response_id, &b"nothing."[..])));
+        complete(samples.map(|sample| (sample.response_id, AT_ONCE)));
         Ok(())
     }
 

@@ -1,7 +1,8 @@
-//! The system of `scheduled_system.rs` behind a plain TCP connection: a simple program that moves
-//! prompts and tokens over a network. LoadGen's thread writes each prompt, and a thread at the
-//! other end reads them. The system's thread writes tokens, which a fourth thread reads. There is
-//! no window, no check, no second node and no encryption.
+//! A system behind a plain TCP connection: a simple program that moves samples and responses over
+//! a network. LoadGen's thread writes each sample, and a thread at the other end reads them. The
+//! system of `scheduled_system.rs` writes tokens from its own thread; a system that responds at
+//! once writes one message for each read, from the thread that reads. Another thread at LoadGen's
+//! end reads the responses. There is no window, no check, no second node and no encryption.
 
 use std::{
     error::Error,
@@ -17,12 +18,15 @@ use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_t
 
 use crate::scheduled_system::{Schedule, ScheduledSystem, TokenSink};
 
-/// Length of the head of a prompt, in bytes: the sample's slot (see [`Slots`]).
+/// Length of the head of a sample, in bytes: its slot (see [`Slots`]).
 const SLOT_BYTES: usize = 4;
 
-/// Length of the head of tokens, in bytes: two numbers. The first is twice the sample's slot, plus
-/// one if the output is whole. The second is the length of the tokens, in bytes.
+/// Length of the head of a response, in bytes: two numbers. The first is twice the sample's slot,
+/// plus one if the response is whole. The second is the length of the rest, in bytes.
 const HEAD_BYTES: usize = 8;
+
+/// Response of a system that responds at once.
+pub(crate) const AT_ONCE: &[u8] = b"nothing.";
 
 /// Maximum length of one read, in bytes.
 const READ_BYTES: usize = 1 << 20;
@@ -35,7 +39,7 @@ pub(crate) struct SocketSystem {
 
 struct Sending {
     socket: TcpStream,
-    /// Message under construction: a slot and a prompt.
+    /// Message under construction: a slot and a payload.
     message: Vec<u8>,
 }
 
@@ -46,24 +50,59 @@ struct Slots {
     free: Vec<u32>,
 }
 
+/// System at the other end of the connection.
+trait RemoteSystem: Send + 'static {
+    /// Takes samples that arrived at `came`. Returns false if it cannot respond any more.
+    fn take(&mut self, came: Instant, slots: impl Iterator<Item = u32>) -> bool;
+}
+
+impl RemoteSystem for ScheduledSystem<u32> {
+    fn take(&mut self, came: Instant, mut slots: impl Iterator<Item = u32>) -> bool {
+        slots.all(|slot| self.begin(came, slot))
+    }
+}
+
+/// Responds at once.
+impl RemoteSystem for Answers {
+    fn take(&mut self, _: Instant, slots: impl Iterator<Item = u32>) -> bool {
+        self.whole(slots, AT_ONCE);
+        self.flush()
+    }
+}
+
 impl SocketSystem {
-    pub(crate) fn start(schedule: Schedule, prompt_bytes: &str) -> Result<Self, Box<dyn Error>> {
-        let message = vec![0; SLOT_BYTES + prompt_bytes.parse::<usize>()?];
+    /// Starts a system that sends tokens on this schedule.
+    pub(crate) fn on_schedule(schedule: Schedule, bytes: &str) -> Result<Self, Box<dyn Error>> {
+        Self::start(bytes, |answers| ScheduledSystem::start(schedule, answers))
+    }
+
+    /// Starts a system that responds at once.
+    pub(crate) fn at_once(bytes: &str) -> Result<Self, Box<dyn Error>> {
+        Self::start(bytes, Ok)
+    }
+
+    /// Starts a system that receives payloads of this number of bytes.
+    fn start<System: RemoteSystem>(
+        bytes: &str,
+        system: impl FnOnce(Answers) -> io::Result<System>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let payload_bytes: usize =
+            bytes.parse().map_err(|_| format!("`{bytes}` is not a number of bytes"))?;
+        let message = vec![0; SLOT_BYTES + payload_bytes];
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let socket = TcpStream::connect(listener.local_addr()?)?;
-        let (system, _) = listener.accept()?;
-        [&socket, &system].iter().try_for_each(|socket| socket.set_nodelay(true))?;
-        let answers = Answers { socket: system.try_clone()?, ready: Vec::new() };
-        let on_schedule = ScheduledSystem::start(schedule, answers)?;
+        let (remote, _) = listener.accept()?;
+        [&socket, &remote].iter().try_for_each(|socket| socket.set_nodelay(true))?;
+        let system = system(Answers { socket: remote.try_clone()?, ready: Vec::new() })?;
         let length = message.len();
         thread::Builder::new()
-            .name("prompts".into())
-            .spawn(move || give_up(read_prompts(system, length, &on_schedule)))?;
+            .name("samples".into())
+            .spawn(move || give_up(read_samples(remote, length, system)))?;
         let places = Arc::<Mutex<Slots>>::default();
-        let (told, tokens) = (places.clone(), socket.try_clone()?);
+        let (told, responses) = (places.clone(), socket.try_clone()?);
         thread::Builder::new()
-            .name("tokens".into())
-            .spawn(move || give_up(read_tokens(tokens, &told)))?;
+            .name("responses".into())
+            .spawn(move || give_up(read_responses(responses, &told)))?;
         Ok(Self { sending: Mutex::new(Sending { socket, message }), places })
     }
 }
@@ -99,16 +138,12 @@ fn read_all(mut socket: TcpStream, mut take: impl FnMut(&[u8]) -> Option<usize>)
     }
 }
 
-/// Begins every sample whose prompt has arrived.
-fn read_prompts(
-    socket: TcpStream,
-    length: usize,
-    on_schedule: &ScheduledSystem<u32>,
-) -> io::Result<()> {
+/// Passes every sample that has arrived to the system.
+fn read_samples(socket: TcpStream, length: usize, mut system: impl RemoteSystem) -> io::Result<()> {
     read_all(socket, |bytes| {
-        let (came, prompts) = (Instant::now(), bytes.chunks_exact(length));
-        let used = prompts.len() * length;
-        prompts.map(little_endian).all(|place| on_schedule.begin(came, place)).then_some(used)
+        let (came, samples) = (Instant::now(), bytes.chunks_exact(length));
+        let used = samples.len() * length;
+        system.take(came, samples.map(little_endian)).then_some(used)
     })
 }
 
@@ -143,8 +178,8 @@ impl TokenSink<u32> for Answers {
     }
 }
 
-/// Reports received tokens to LoadGen.
-fn read_tokens(socket: TcpStream, places: &Mutex<Slots>) -> io::Result<()> {
+/// Reports received responses to LoadGen.
+fn read_responses(socket: TcpStream, places: &Mutex<Slots>) -> io::Result<()> {
     read_all(socket, |bytes| {
         let (mut used, mut whole) = (0, Vec::new());
         while let Some((head, rest)) = bytes[used..].split_at_checked(HEAD_BYTES)
@@ -171,7 +206,7 @@ fn read_tokens(socket: TcpStream, places: &Mutex<Slots>) -> io::Result<()> {
 
 impl SystemUnderTest for SocketSystem {
     fn name(&self) -> Result<String, Abort> {
-        Ok("on schedule, behind sockets".into())
+        Ok("behind sockets".into())
     }
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
