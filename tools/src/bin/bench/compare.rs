@@ -116,7 +116,11 @@ pub fn print_measurement(args: &[String]) -> Result<(), Box<dyn Error>> {
         line(offline::LABEL, "samples/s", tokens.samples_per_second);
         line(offline::LABEL, "CPU µs/sample", tokens.cpu_us_per_sample);
     } else if number == MEASUREMENTS - 1 {
-        line(SERVER_SLOW.label, "p50 µs", with_loadgen::measure(&nodes(), &SERVER_SLOW)?.p50);
+        line(
+            SERVER_SLOW.label,
+            "p50 µs",
+            with_loadgen::measure(&nodes(), &SERVER_SLOW)?.latency.p50,
+        );
     } else {
         return Err(usage().into());
     }

@@ -1,5 +1,6 @@
 //! The real programs with the official LoadGen: two nodes and the LoadGen node. In the same rounds:
-//! the QDL without LoadGen, and LoadGen with a system under test that does nothing.
+//! the QDL without LoadGen, and LoadGen with a system that responds at once, in its process and
+//! behind plain sockets.
 
 use std::{error::Error, fmt::Write as _};
 
@@ -51,48 +52,83 @@ const ROWS: [BenchRow; 6] = [
 /// as many samples as take this long at the requested rate.
 const MILLISECONDS: u64 = 3000;
 
-/// Figures of one run; latencies in microseconds.
-#[derive(Clone)]
+/// Figures of one run.
 pub struct RunFigures {
     verdict: String,
     completed: usize,
     pub samples_per_second: f64,
     pub cpu_us_per_sample: f64,
+    pub latency: Latency,
+}
+
+/// Percentiles of latencies, in microseconds.
+#[derive(Clone, Copy)]
+pub struct Latency {
     pub p50: f64,
     p99: f64,
 }
 
-/// Returns the table, and the memory for ten million samples.
+impl Latency {
+    fn read(latency_ns: &Value) -> Result<Self, &'static str> {
+        let us =
+            |name: &str| latency_ns[name].as_f64().map(|ns| ns / 1e3).ok_or("a latency is missing");
+        Ok(Self { p50: us("50.00")?, p99: us("99.00")? })
+    }
+
+    fn beyond(self, other: Self) -> Self {
+        Self { p50: self.p50 - other.p50, p99: self.p99 - other.p99 }
+    }
+}
+
+/// Comparison of a run with baselines in the same round.
+enum Comparison {
+    /// Ratio of the rate to that of the QDL without LoadGen (Offline).
+    Rate(f64),
+    /// Latency beyond that of LoadGen alone: by nodes, and by plain sockets (Server).
+    Added([Latency; 2]),
+}
+
+type ComparedRun = (RunFigures, Comparison);
+
+/// Returns the tables, and the memory for ten million samples.
 pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
-    let start =
-        |name: &str, args: &[&str]| SutNode::start(name, &[&["--engine", "none"], args].concat());
-    let nodes = [start("a", &[]), start("b", &[])];
-    let mut figures: Vec<Vec<(RunFigures, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
+    let mut figures: Vec<Vec<ComparedRun>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         for (row, figures) in ROWS.iter().zip(&mut figures) {
             eprintln!("{}, round {run} of {runs}", row.label);
-            figures.push(if row.busy {
-                // Nodes that poll would use the cores of the other rows.
-                measure_beside(&[start("c", &["--busy-poll"])], row)?
-            } else {
-                measure_beside(&nodes, row)?
-            });
+            figures.push(measure_beside(row)?);
         }
     }
-    Ok(format!("{}\n{}", table(&figures)?, memory(&nodes)?))
+    Ok([table(&figures)?, added_latency(&figures)?, memory()?].join("\n"))
 }
 
-/// Returns the figures of a run, and a baseline without a network: samples per second of the QDL
-/// without LoadGen (Offline), or p50 of a system that does nothing (Server).
-fn measure_beside(nodes: &[SutNode], row: &BenchRow) -> Result<(RunFigures, f64), Box<dyn Error>> {
-    let figures = measure(nodes, row)?;
-    let beside = if row.scenario == "offline" {
-        without_loadgen(nodes, row.bytes, figures.completed)?
+/// Starts nodes for a row.
+fn nodes(row: &BenchRow) -> Vec<SutNode> {
+    let (names, options): (&[&str], &[&str]) =
+        if row.busy { (&["a"], &["--busy-poll"]) } else { (&["a", "b"], &[]) };
+    let options = [&["--engine", "none"], options].concat();
+    names.iter().map(|name| SutNode::start(name, &options)).collect()
+}
+
+/// Makes a run, and those of its baselines.
+fn measure_beside(row: &BenchRow) -> Result<ComparedRun, Box<dyn Error>> {
+    let nodes = nodes(row);
+    let run = measure(&nodes, row)?;
+    let comparison = if row.scenario == "offline" {
+        Comparison::Rate(
+            run.samples_per_second / without_loadgen(&nodes, row.bytes, run.completed)?,
+        )
     } else {
-        let alone = loadgen_alone("server", row.rate, MILLISECONDS, &[])?;
-        alone["latency_ns"]["50.00"].as_f64().ok_or("no latency")? / 1e3
+        // Nodes that poll would use the cores of the baselines.
+        drop(nodes);
+        let baseline = |further: &[u64]| -> Result<_, Box<dyn Error>> {
+            let line = loadgen_alone("server", row.rate, MILLISECONDS, further)?;
+            Ok(Latency::read(&line["latency_ns"])?)
+        };
+        let (alone, sockets) = (baseline(&[])?, baseline(&[row.bytes as u64])?);
+        Comparison::Added([run.latency, sockets].map(|latency| latency.beyond(alone)))
     };
-    Ok((figures, beside))
+    Ok((run, comparison))
 }
 
 /// Makes one run.
@@ -108,14 +144,12 @@ pub fn measure(nodes: &[SutNode], row: &BenchRow) -> Result<RunFigures, Box<dyn 
     let number = |value: &Value| value.as_f64().ok_or("a number is missing");
     let cpu_seconds = number(&result["process"]["cpu_seconds"])? + nodes_cpu;
     let completed = number(&result["samples"]["completed"])?;
-    let latency = &result["loadgen_latency_ns"];
     Ok(RunFigures {
         verdict: result["verdict"].as_str().unwrap_or_default().into(),
         completed: completed as usize,
         samples_per_second: number(&result["metric"]["value"])?,
         cpu_us_per_sample: cpu_seconds * 1e6 / completed,
-        p50: number(&latency["50.00"])? / 1e3,
-        p99: number(&latency["99.00"])? / 1e3,
+        latency: Latency::read(&result["loadgen_latency_ns"])?,
     })
 }
 
@@ -144,45 +178,63 @@ fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f6
     Ok(samples as f64 / cost.seconds)
 }
 
-fn table(figures: &[Vec<(RunFigures, f64)>]) -> Result<String, std::fmt::Error> {
+fn table(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
-        "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | comparison | VALID runs \
-         |\n|---|---|---|---|---|---|---|\n",
+        "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | ratio to the QDL without LoadGen | p50 | p99 \
+         | VALID runs |\n|---|---|---|---|---|---|---|\n",
     );
     for (row, runs) in ROWS.iter().zip(figures) {
         let of = |pick: fn(&RunFigures) -> f64| median(runs.iter().map(|(run, _)| pick(run)));
         let rates: Vec<_> = runs.iter().map(|(run, _)| run.samples_per_second).collect();
         // Offline's latencies are times since the one query was issued, and mean nothing. A run
         // that is faster than the requested rate is too short for LoadGen's VALID, but not wrong.
-        let (latency, beside, valid) = match row.scenario {
-            "offline" => {
-                let ratio = |(run, beside): &(RunFigures, f64)| run.samples_per_second / beside;
-                let ratio = median(runs.iter().map(ratio));
-                ("– | –".into(), format!("{ratio:.2} of the QDL without LoadGen"), "–".into())
-            }
-            _ => {
-                let added = median(runs.iter().map(|(run, beside)| run.p50 - beside));
-                let valid = runs.iter().filter(|(run, _)| run.verdict == "VALID").count();
-                (
-                    format!("{:.0} µs | {:.0} µs", of(|run| run.p50), of(|run| run.p99)),
-                    format!("p50 is {added:.0} µs more than without a network"),
-                    format!("{valid} of {}", runs.len()),
-                )
-            }
+        let further = if row.scenario == "offline" {
+            let ratio = |(_, comparison): &ComparedRun| match comparison {
+                Comparison::Rate(ratio) => Some(*ratio),
+                Comparison::Added(_) => None,
+            };
+            format!("{:.2} | – | – | –", median(runs.iter().filter_map(ratio)))
+        } else {
+            let valid = runs.iter().filter(|(run, _)| run.verdict == "VALID").count();
+            let (p50, p99) = (of(|run| run.latency.p50), of(|run| run.latency.p99));
+            format!("– | {p50:.0} µs | {p99:.0} µs | {valid} of {}", runs.len())
         };
         let label = row.label;
         let cpu = of(|run| run.cpu_us_per_sample);
         let rates = spread(rates, 0);
-        writeln!(text, "| {label} | {rates} | {cpu:.2} µs | {latency} | {beside} | {valid} |")?;
+        writeln!(text, "| {label} | {rates} | {cpu:.2} µs | {further} |")?;
+    }
+    Ok(text)
+}
+
+/// Returns the latencies in Server that nodes and plain sockets add to those of LoadGen alone.
+fn added_latency(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error> {
+    let mut text = String::from(
+        "| Server, beyond LoadGen alone | netdiv, p50 | plain sockets, p50 | ratio | netdiv, p99 | plain sockets, p99 | ratio \
+         |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (row, runs) in ROWS.iter().zip(figures).filter(|(row, _)| row.scenario == "server") {
+        let added = |(_, comparison): &ComparedRun| match comparison {
+            Comparison::Added(added) => Some(*added),
+            Comparison::Rate(_) => None,
+        };
+        let rounds: Vec<_> = runs.iter().filter_map(added).collect();
+        let cells = |pick: fn(Latency) -> f64| {
+            let of = |place: usize| spread(rounds.iter().map(|round| pick(round[place])), 0);
+            let ratios = rounds.iter().map(|[netdiv, sockets]| pick(*netdiv) / pick(*sockets));
+            format!("{} µs | {} µs | {}", of(0), of(1), spread(ratios, 2))
+        };
+        let (p50, p99) = (cells(|latency| latency.p50), cells(|latency| latency.p99));
+        writeln!(text, "| {} | {p50} | {p99} |", row.label)?;
     }
     Ok(text)
 }
 
 /// Returns the memory of the LoadGen node for ten million samples in one query, and of LoadGen
 /// alone.
-fn memory(nodes: &[SutNode]) -> Result<String, Box<dyn Error>> {
+fn memory() -> Result<String, Box<dyn Error>> {
     let alone = loadgen_alone("offline", 9_090_910, 1000, &[])?;
-    let outcome = run(nodes, "offline", "synthetic:1024x64", 1000, 9_090_910, &[]);
+    let outcome = run(&nodes(&OFFLINE_SHORT), "offline", "synthetic:1024x64", 1000, 9_090_910, &[]);
     let mib = |value: &Value| value["peak_resident_bytes"].as_f64().unwrap_or(0.0) / 1048576.0;
     Ok(format!(
         "Ten million samples in one Offline query: {:.0} MiB peak resident memory; LoadGen's tables take {:.0} MiB.\n",
