@@ -8,6 +8,7 @@
 //! - `scaling.rs`: cost per sample over nodes, connections and samples
 //! - `tokens/`: outputs of tokens
 //! - `python.rs`: engines in Python
+//! - `unlike.rs`: two nodes that differ in speed
 //! - `compare.rs`: two builds compared, by rounds of the same figures
 
 mod compare;
@@ -21,6 +22,7 @@ mod server;
 mod stock;
 mod tokens;
 mod transports;
+mod unlike;
 mod with_loadgen;
 
 use std::{env, error::Error, path::Path};

@@ -4,7 +4,7 @@ use std::{error::Error, fs, io, path::Path, thread};
 
 use e2e::document::Generated;
 
-use crate::{python, scaling, tokens, transports, with_loadgen};
+use crate::{python, scaling, tokens, transports, unlike, with_loadgen};
 
 /// Tables of one document.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ type Table = (&'static str, fn(usize) -> Result<String, Box<dyn Error>>);
 type Document = (&'static str, Generated);
 
 /// Document and tables of each section.
-const SECTIONS: [(Document, &[Table]); 3] = [
+const SECTIONS: [(Document, &[Table]); 4] = [
     (
         ("benchmarks.md", Generated("Benchmarks")),
         &[
@@ -43,6 +43,10 @@ const SECTIONS: [(Document, &[Table]); 3] = [
     (
         ("benchmarks-python.md", Generated("Benchmarks of engines in Python")),
         &[(python::NAME, python::tables)],
+    ),
+    (
+        ("benchmarks-unlike.md", Generated("Benchmarks of nodes that differ")),
+        &[("unlike", unlike::table)],
     ),
 ];
 
@@ -128,7 +132,7 @@ mod tests {
             let names = sections.iter().flat_map(|section| &section.tables).map(|(name, _)| *name);
             (names.collect::<Vec<_>>(), sections.iter().all(|section| section.is_whole))
         };
-        assert_eq!(names("").0.len(), 9);
+        assert_eq!(names("").0.len(), 10);
         assert!(names("").1);
         assert_eq!(names("growth"), (vec!["growth"], false));
         assert_eq!(names("tokens-p"), (vec!["tokens-peak"], false));

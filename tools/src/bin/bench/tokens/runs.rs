@@ -67,21 +67,29 @@ pub fn nodes_on_schedule() -> [SutNode; 2] {
     nodes(&[&pace[..], &["--max-batch", "16384"]].concat())
 }
 
-/// Makes a run at this rate, of this number of milliseconds.
+/// Makes a run at this rate, of this number of milliseconds, in which LoadGen counts tokens.
 pub fn over_network(
     nodes: &[SutNode],
     scenario: &str,
     rate: u64,
     ms: u64,
 ) -> Result<TokenFigures, Box<dyn Error>> {
-    let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
-    let before = cpu();
+    measure(nodes, run(nodes, scenario, rate, ms).counting_tokens())
+}
+
+/// Returns a run at this rate, of this number of milliseconds, which the caller may change.
+pub fn run(nodes: &[SutNode], scenario: &str, rate: u64, ms: u64) -> LoadGen {
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
-    let outcome = LoadGen::new(&addresses, scenario)
+    LoadGen::new(&addresses, scenario)
         .args(&["--benchmark", "chat", "--dataset", &format!("synthetic-ids:4096x{PROMPT}")])
         .short(ms, rate)
-        .counting_tokens()
-        .run();
+}
+
+/// Makes a run against these nodes.
+pub fn measure(nodes: &[SutNode], run: LoadGen) -> Result<TokenFigures, Box<dyn Error>> {
+    let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
+    let before = cpu();
+    let outcome = run.run();
     let nodes_cpu = cpu() - before;
     let result = outcome.result();
     let verdict = result["verdict"].as_str().unwrap_or_default();
