@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("serve-raw") => return raw::serve(&server::announced()?),
         Some("serve-stock") => return stock::serve(server::announced()?),
         Some("serve-completions") => return tokens::completions::serve(&args[1..]),
+        Some("contend") => return transports::print_contender(&args[1..]),
         Some("round") => return compare::print_measurement(&args[1..]),
         Some("compare") => return compare::print(&args[1..]),
         _ => {}

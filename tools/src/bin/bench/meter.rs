@@ -64,6 +64,11 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
+/// Converts bytes to MiB.
+pub fn mib(bytes: f64) -> f64 {
+    bytes / 1_048_576.0
+}
+
 /// Returns the median.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.into_iter().collect();

@@ -57,11 +57,15 @@ pub fn loadgen_alone(
     further: &[u64],
 ) -> Result<Value, Box<dyn Error>> {
     let mut alone = Command::new(program("loadgen-alone"));
-    alone.arg(scenario).args([rate, ms].iter().chain(further).map(u64::to_string));
-    let output = alone.output()?;
+    printed_json(alone.arg(scenario).args([rate, ms].iter().chain(further).map(u64::to_string)))
+}
+
+/// Runs a command, and returns the JSON that it prints.
+pub fn printed_json(command: &mut Command) -> Result<Value, Box<dyn Error>> {
+    let output = command.output()?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("loadgen-alone failed: {}: {why}", output.status).into());
+        return Err(format!("{command:?} failed: {}: {why}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
