@@ -9,7 +9,7 @@ use netdiv_qdl::Settings;
 use serde_json::Value;
 
 use crate::{
-    meter::{Meter, median, spread},
+    meter::{Meter, median, mib, spread},
     qdl,
     server::loadgen_alone,
 };
@@ -59,6 +59,8 @@ pub struct RunFigures {
     pub samples_per_second: f64,
     pub cpu_us_per_sample: f64,
     pub latency: Latency,
+    /// Peak resident memory of the LoadGen node and of all nodes, in MiB.
+    memory_mib: [f64; 2],
 }
 
 /// Percentiles of latencies, in microseconds.
@@ -140,6 +142,7 @@ pub fn measure(nodes: &[SutNode], row: &BenchRow) -> Result<RunFigures, Box<dyn 
     let busy: &[&str] = if row.busy { &["--busy-poll"] } else { &[] };
     let outcome = run(nodes, row.scenario, &dataset, MILLISECONDS, row.rate, busy);
     let nodes_cpu = cpu() - before;
+    let nodes_bytes: u64 = nodes.iter().map(SutNode::peak_resident_bytes).sum();
     let result = outcome.result();
     let number = |value: &Value| value.as_f64().ok_or("a number is missing");
     let cpu_seconds = number(&result["process"]["cpu_seconds"])? + nodes_cpu;
@@ -150,6 +153,8 @@ pub fn measure(nodes: &[SutNode], row: &BenchRow) -> Result<RunFigures, Box<dyn 
         samples_per_second: number(&result["metric"]["value"])?,
         cpu_us_per_sample: cpu_seconds * 1e6 / completed,
         latency: Latency::read(&result["loadgen_latency_ns"])?,
+        memory_mib: [number(&result["process"]["peak_resident_bytes"])?, nodes_bytes as f64]
+            .map(mib),
     })
 }
 
@@ -181,7 +186,7 @@ fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f6
 fn table(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
         "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | ratio to the QDL without LoadGen | p50 | p99 \
-         | VALID runs |\n|---|---|---|---|---|---|---|\n",
+         | VALID runs | peak memory, LoadGen node / all nodes |\n|---|---|---|---|---|---|---|---|\n",
     );
     for (row, runs) in ROWS.iter().zip(figures) {
         let of = |pick: fn(&RunFigures) -> f64| median(runs.iter().map(|(run, _)| pick(run)));
@@ -202,7 +207,11 @@ fn table(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error> {
         let label = row.label;
         let cpu = of(|run| run.cpu_us_per_sample);
         let rates = spread(rates, 0);
-        writeln!(text, "| {label} | {rates} | {cpu:.2} µs | {further} |")?;
+        let [loadgen_node, nodes] = [of(|run| run.memory_mib[0]), of(|run| run.memory_mib[1])];
+        writeln!(
+            text,
+            "| {label} | {rates} | {cpu:.2} µs | {further} | {loadgen_node:.0} / {nodes:.0} MiB |"
+        )?;
     }
     Ok(text)
 }
@@ -235,10 +244,10 @@ fn added_latency(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error
 fn memory() -> Result<String, Box<dyn Error>> {
     let alone = loadgen_alone("offline", 9_090_910, 1000, &[])?;
     let outcome = run(&nodes(&OFFLINE_SHORT), "offline", "synthetic:1024x64", 1000, 9_090_910, &[]);
-    let mib = |value: &Value| value["peak_resident_bytes"].as_f64().unwrap_or(0.0) / 1048576.0;
+    let peak = |value: &Value| mib(value["peak_resident_bytes"].as_f64().unwrap_or(0.0));
     Ok(format!(
         "Ten million samples in one Offline query: {:.0} MiB peak resident memory; LoadGen's tables take {:.0} MiB.\n",
-        mib(&outcome.result()["process"]),
-        mib(&alone),
+        peak(&outcome.result()["process"]),
+        peak(&alone),
     ))
 }
