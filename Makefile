@@ -12,7 +12,7 @@ ifdef LOADGEN
 export NETDIV_LOADGEN_RELEASE := $(LOADGEN)
 endif
 
-.PHONY: build libtorch demo test lint bench bench-compare testbed rehearsal soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
+.PHONY: build libtorch demo test lint bench bench-cores bench-compare testbed rehearsal soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -115,6 +115,10 @@ RUNS ?= 5
 bench: build $(TARGET)/aiohttp/made $(TARGET)/engine/made
 	$(TARGET)/release/bench $(RUNS) docs/generated
 	$(CARGO) bench -p netdiv-contract --features wire --locked
+
+# Throughput by the number of I/O threads, up to the cores of this machine; PROGRAMS has programs that are built already.
+bench-cores: $(if $(PROGRAMS),,build)
+	$(or $(PROGRAMS),$(TARGET)/release)/bench cores $(RUNS)
 
 # Python's aiohttp, with which the engine openai is compared.
 $(TARGET)/aiohttp/made: tests/bench/requirements.txt

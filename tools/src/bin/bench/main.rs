@@ -6,12 +6,14 @@
 //!   (`stock.rs`)
 //! - `with_loadgen.rs`: the real programs with the official LoadGen
 //! - `scaling.rs`: cost per sample over nodes, connections and samples
+//! - `cores.rs`: throughput over I/O threads
 //! - `tokens/`: outputs of tokens
 //! - `python.rs`: engines in Python
 //! - `unlike.rs`: two nodes that differ in speed
 //! - `compare.rs`: two builds compared, by rounds of the same figures
 
 mod compare;
+mod cores;
 mod meter;
 mod python;
 mod qdl;

@@ -4,7 +4,7 @@ use std::{error::Error, fs, io, path::Path, thread};
 
 use e2e::document::Generated;
 
-use crate::{python, scaling, tokens, transports, unlike, with_loadgen};
+use crate::{cores, python, scaling, tokens, transports, unlike, with_loadgen};
 
 /// Tables of one document.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ const SECTIONS: [(Document, &[Table]); 4] = [
             ("transports", transports::tables),
             ("loadgen", with_loadgen::tables),
             ("growth", scaling::table),
+            ("cores", cores::table),
         ],
     ),
     (
@@ -132,7 +133,7 @@ mod tests {
             let names = sections.iter().flat_map(|section| &section.tables).map(|(name, _)| *name);
             (names.collect::<Vec<_>>(), sections.iter().all(|section| section.is_whole))
         };
-        assert_eq!(names("").0.len(), 10);
+        assert_eq!(names("").0.len(), 11);
         assert!(names("").1);
         assert_eq!(names("growth"), (vec!["growth"], false));
         assert_eq!(names("tokens-p"), (vec!["tokens-peak"], false));
