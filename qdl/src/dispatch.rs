@@ -1,15 +1,21 @@
 //! Assignment of samples to lanes.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    cmp::Ordering::Equal,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use strum::Display;
 
-use crate::inbox::{Closed, Inbox, QueuedSample, Refusal};
+use crate::{
+    inbox::{Closed, Inbox, MOST_TAKEN, QueuedSample, Refusal},
+    speed::{Speed, SpeedEstimate},
+};
 
 /// Policy that spreads samples over nodes and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, Display)]
@@ -19,8 +25,10 @@ pub enum Policy {
     /// Each stream takes the next sample when it has room, so a faster node receives more. For
     /// Offline.
     Pull,
-    /// Each sample goes to the stream with the fewest unanswered samples, among the next eight in
-    /// turn. For Server, SingleStream and MultiStream.
+    /// Each sample goes to the stream where it is expected to wait for the shortest time, by the
+    /// speed that the node's replies show, among the next eight in turn. If it waits at none of
+    /// several, the stream whose unanswered samples take the shortest time gets it. For Server,
+    /// SingleStream and MultiStream.
     LeastOutstanding,
     /// Each stream in turn.
     RoundRobin,
@@ -30,6 +38,9 @@ pub enum Policy {
 /// lane in turn. With many lanes, the best of eight is nearly the best of all, and the cost does
 /// not grow with their number.
 const COMPARED_LANES: usize = 8;
+
+/// Number of times that all samples in flight must be unanswered for the end of a query to be far.
+const FAR: usize = 4;
 
 /// Maximum number of samples of a query that are assigned to lanes before these lanes are woken.
 const GROUPED: usize = 1024;
@@ -48,6 +59,8 @@ struct LaneInbox<T> {
     /// Number of samples that were assigned to this lane and are not answered yet, which
     /// `LeastOutstanding` compares. Stays 0 with `Pull`.
     outstanding: AtomicUsize,
+    /// Speed of the lane's node.
+    speed: Speed,
     /// Set once the lane's node is lost.
     retired: AtomicBool,
 }
@@ -64,6 +77,7 @@ impl<T> Dispatch<T> {
         let lane = |inbox| LaneInbox {
             inbox,
             outstanding: AtomicUsize::default(),
+            speed: Speed::new(&SpeedEstimate::new(1)),
             retired: AtomicBool::default(),
         };
         let lanes = (0..lanes).map(own).map(lane).collect();
@@ -72,6 +86,32 @@ impl<T> Dispatch<T> {
 
     pub(crate) fn inbox(&self, lane: usize) -> Arc<Inbox<T>> {
         self.lanes[lane].inbox.clone()
+    }
+
+    /// Notes the speed of a lane's node.
+    pub(crate) fn learn(&self, lane: usize, speed: &SpeedEstimate) {
+        self.lanes[lane].speed.publish(speed);
+    }
+
+    /// Returns the maximum number of samples that a lane may have in flight, beyond the limits of
+    /// its window. Towards the end of a query with [`Policy::Pull`] it is the share of the
+    /// `unanswered` samples that the lane's node can answer while the others answer theirs: whole
+    /// batches and at least one, because a node may wait to fill a batch.
+    pub(crate) fn max_in_flight(
+        &self,
+        lane: usize,
+        batch: usize,
+        in_flight: usize,
+        unanswered: usize,
+    ) -> usize {
+        let is_far = || unanswered > FAR * self.lanes.len() * (in_flight + MOST_TAKEN);
+        if self.policy != Policy::Pull || is_far() {
+            return usize::MAX;
+        }
+        let open = self.lanes.iter().filter(|lane| !lane.retired.load(Ordering::Relaxed));
+        let all: f64 = open.map(|lane| lane.speed.samples_per_ns()).sum();
+        let share = self.lanes[lane].speed.samples_per_ns() / all;
+        ((share * unanswered as f64) as usize / batch).max(1) * batch
     }
 
     /// Assigns samples to lanes. Blocks while the inbox of an assigned lane is full.
@@ -142,7 +182,7 @@ impl<T> Dispatch<T> {
     }
 
     /// Returns the lane for the next sample, and counts the sample there.
-    fn assign_lane(&self) -> usize {
+    pub(crate) fn assign_lane(&self) -> usize {
         if self.policy == Policy::Pull {
             return 0;
         }
@@ -151,8 +191,8 @@ impl<T> Dispatch<T> {
         lane
     }
 
-    /// Returns the next lane in turn, or with [`Policy::LeastOutstanding`] the lane with the fewest
-    /// unanswered samples among the next [`COMPARED_LANES`] in turn.
+    /// Returns the next lane in turn, or with [`Policy::LeastOutstanding`] the lane with the
+    /// shortest expected times among the next [`COMPARED_LANES`] in turn.
     fn choose(&self) -> usize {
         let count = self.lanes.len();
         let first = self.next.fetch_add(1, Ordering::Relaxed) % count;
@@ -160,9 +200,16 @@ impl<T> Dispatch<T> {
         let mut in_turn = (first..count).chain(0..first).filter(is_open);
         let chosen = match self.policy {
             Policy::RoundRobin => in_turn.next(),
-            _ => in_turn
-                .take(COMPARED_LANES)
-                .min_by_key(|lane| self.lanes[*lane].outstanding.load(Ordering::Relaxed)),
+            _ => {
+                let expected = |lane: usize| {
+                    let LaneInbox { speed, outstanding, .. } = &self.lanes[lane];
+                    (speed.expected_ns(outstanding.load(Ordering::Relaxed)), lane)
+                };
+                let compared = in_turn.take(COMPARED_LANES).map(expected);
+                // The numbers are never NaN.
+                let shortest = compared.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Equal));
+                shortest.map(|(_, lane)| lane)
+            }
         };
         // If every node is lost, the inboxes are closed.
         chosen.unwrap_or(first)

@@ -16,6 +16,8 @@ pub(crate) struct SentSample<T> {
     pub(crate) sent: Instant,
     /// Number of bytes that the sample uses in the window.
     pub(crate) cost: usize,
+    /// Number of samples of the lane that were in flight once this one was sent.
+    pub(crate) in_flight: u32,
     /// First token, and the time at which it arrived; `None` before it arrives.
     pub(crate) first: Option<(i32, Instant)>,
 }
@@ -104,6 +106,11 @@ impl<T> InFlight<T> {
         self.waiting_since.as_mut()
     }
 
+    /// Returns the number of samples in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Iterates over the samples in flight.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &SentSample<T>> {
         self.slots.iter()
@@ -174,6 +181,7 @@ mod tests {
                             issued: now,
                             sent: now,
                             cost: 1,
+                            in_flight: 1,
                             first: None,
                         };
                         let id = self.table.insert(sample).ok().unwrap();

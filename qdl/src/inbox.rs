@@ -9,7 +9,7 @@ use std::{collections::VecDeque, iter::Peekable, task::Waker, time::Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Maximum number of samples that a lane takes at once.
-const MOST_TAKEN: usize = 256;
+pub(crate) const MOST_TAKEN: usize = 256;
 
 /// Sample that LoadGen has issued and no lane has taken.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ use crate::{
     report::NodeReport,
     run::Run,
     settings::TokenBounds,
+    speed::SpeedEstimate,
     tokens::AnnouncedTokens,
     window::Window,
 };
@@ -35,6 +36,8 @@ pub(crate) struct Lane<L: LoadGen> {
     pub(crate) agreed: ResponseRules,
     pub(crate) run: Arc<Run<L>>,
     pub(crate) inbox: Arc<Inbox<L::Ticket>>,
+    /// Maximum number of samples in a batch of the node.
+    batch: usize,
     pub(crate) state: Mutex<LaneState<L::Ticket>>,
 }
 
@@ -56,6 +59,7 @@ pub(crate) struct ResponseRules {
 pub(crate) struct LaneState<T> {
     pub(crate) in_flight: InFlight<T>,
     pub(crate) report: NodeReport,
+    pub(crate) speed: SpeedEstimate,
     /// Waker of the sending half, while it waits for room in the window.
     pub(crate) sender: Option<Waker>,
     /// Set once [`Lane::withdraw`] has taken back the samples, because the node was lost.
@@ -72,14 +76,25 @@ impl<L: LoadGen> Lane<L> {
         node: usize,
         run: Arc<Run<L>>,
         window: Window,
+        batch: usize,
         agreed: ResponseRules,
         report: NodeReport,
     ) -> Self {
         let in_flight = InFlight::new(number as u16, window, agreed.tokens == AnswerTokens::First);
         let node_name = report.name.clone();
         let inbox = run.dispatch.inbox(number);
-        let state = LaneState { in_flight, report, sender: None, withdrawn: false };
-        Self { number, node, node_name, agreed, run, inbox, state: Mutex::new(state) }
+        let speed = SpeedEstimate::new(batch);
+        run.dispatch.learn(number, &speed);
+        let state = LaneState { in_flight, report, speed, sender: None, withdrawn: false };
+        let (batch, state) = (batch.max(1), Mutex::new(state));
+        Self { number, node, node_name, agreed, run, inbox, batch, state }
+    }
+
+    /// Returns the maximum number of samples that the lane may have in flight, of which it has
+    /// `in_flight`.
+    pub(crate) fn max_in_flight(&self, in_flight: usize) -> usize {
+        let unanswered = usize::try_from(self.run.unanswered()).unwrap_or(usize::MAX);
+        self.run.dispatch.max_in_flight(self.number, self.batch, in_flight, unanswered)
     }
 
     /// Returns true if samples of this lane are in flight.

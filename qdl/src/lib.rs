@@ -57,8 +57,13 @@ mod settings;
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
 mod slots;
+mod speed;
 mod token_budget;
 mod tokens;
+#[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test")]
+#[path = "../tests/unlike_nodes/mod.rs"]
+mod unlike_nodes;
 mod window;
 
 pub use agreement::Expectation;

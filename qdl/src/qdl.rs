@@ -264,7 +264,8 @@ fn lanes<L: LoadGen>(
             token_counts: info.description.token_counts,
             never_empty: info.description.never_empty,
         };
-        Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))
+        let batch = info.description.max_batch as usize;
+        Arc::new(Lane::new(number, node, run.clone(), window, batch, agreed, report))
     };
     (0..count).map(lane).collect()
 }

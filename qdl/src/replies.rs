@@ -108,6 +108,7 @@ fn handle_some<L: LoadGen>(
         if !answers.tickets.is_empty() {
             state.in_flight.record_activity(now);
             state.report.last_answered = Some(now);
+            lane.run.dispatch.learn(lane.number, &state.speed);
         }
         state.sender.take()
     };
@@ -208,7 +209,10 @@ fn last<L: LoadGen>(
     state.report.cached_prompt_tokens += u64::from(response.cached_tokens.min(prompt));
     let mut times = AnswerTimes::new(queued, round_trip, response);
     times.is_impossible |= response.cached_tokens > prompt;
-    alike.add(times, &mut state.report);
+    if alike.add(times, &mut state.report) {
+        let [wait_ns, rest_ns] = times.wait_and_rest_ns();
+        state.speed.observe(sample.in_flight, wait_ns, rest_ns);
+    }
     Ok(Some((sample.ticket, payload)))
 }
 

@@ -115,6 +115,12 @@ impl AnswerTimes {
                 || reply.first_token_ns > reply.compute_ns,
         }
     }
+
+    /// Returns the time that the sample waited at the node, and the rest of its round trip, in
+    /// nanoseconds.
+    pub(crate) fn wait_and_rest_ns(&self) -> [u64; 2] {
+        [self.sut_queue_ns, self.round_trip_ns - self.sut_queue_ns]
+    }
 }
 
 /// Collector of consecutive responses with equal times, such as responses of one batch that arrived
@@ -124,13 +130,17 @@ pub(crate) struct EqualResponses(Option<(AnswerTimes, u64)>);
 
 impl EqualResponses {
     /// Adds a response. If its times differ from those of the responses before it, these are first
-    /// counted in `report`.
-    pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) {
+    /// counted in `report`, and the result is true.
+    pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) -> bool {
         match &mut self.0 {
-            Some((same, answers)) if *same == times => *answers += 1,
+            Some((same, answers)) if *same == times => {
+                *answers += 1;
+                false
+            }
             _ => {
                 self.count(report);
                 self.0 = Some((times, 1));
+                true
             }
         }
     }

@@ -51,6 +51,8 @@ impl<L: LoadGen> RequestStream<L> {
         }
         // Samples that are loaded. They are read after a sample was issued, because LoadGen loads a
         // sample before it issues it.
+        let mut in_flight = state.in_flight.len();
+        let max_in_flight = self.lane.max_in_flight(in_flight);
         let (mut loaded, mut not_loaded) = (None, None);
         let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
             let loaded = loaded.get_or_insert_with(|| self.lane.run.source.loaded());
@@ -58,7 +60,10 @@ impl<L: LoadGen> RequestStream<L> {
                 not_loaded = Some(next.index);
                 return false;
             };
-            state.in_flight.admit(sample.cost(), context.waker())
+            let is_admitted =
+                in_flight < max_in_flight && state.in_flight.admit(sample.cost(), context.waker());
+            in_flight += usize::from(is_admitted);
+            is_admitted
         });
         if let Some(index) = not_loaded {
             return Err(Failure::NotLoaded(index));
@@ -117,9 +122,11 @@ fn header<T>(
     sample: &Encoded,
 ) -> Result<InferRequest, Failure> {
     let QueuedSample { ticket, index, issued } = pending;
-    let in_flight = SentSample { ticket, index, issued, sent, cost: sample.cost(), first: None };
+    let in_flight = u32::try_from(state.in_flight.len() + 1).unwrap_or(u32::MAX);
+    let sent =
+        SentSample { ticket, index, issued, sent, cost: sample.cost(), in_flight, first: None };
     let full = |_| Failure::Internal("the slot table is smaller than the window".into());
-    let id = state.in_flight.insert(in_flight).map_err(full)?;
+    let id = state.in_flight.insert(sent).map_err(full)?;
     state.report.sent += 1;
     state.report.bytes_sent += sample.bytes.len() as u64;
     let (encoding, decoded_bytes) = (sample.encoding as i32, sample.decoded_bytes);

@@ -73,6 +73,11 @@ impl<T> SlotTable<T> {
         (id(self.lane, slot.generation, index) == wanted).then_some((index, slot))
     }
 
+    /// Returns the number of slots in use.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Iterates over all samples in flight.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.content.as_ref())

@@ -78,7 +78,7 @@ fn lane(agreed: ResponseRules) -> (Arc<RecordingLoadGen>, Lane<Arc<RecordingLoad
     let run = Arc::new(Run::new(told.clone(), source, Dispatch::new(Policy::Pull, 1, 8), 1, None));
     let window = Window::new(8, 1 << 20, None);
     let report = NodeReport::new("far", "far:1");
-    let lane = Arc::new(Lane::new(0, 0, run.clone(), window, agreed, report));
+    let lane = Arc::new(Lane::new(0, 0, run.clone(), window, 1, agreed, report));
     run.add_issued(3);
     let pending = |ticket| QueuedSample { ticket, index: 0, issued: Instant::now() };
     run.dispatch.push(&mut (0..3).map(pending)).ok().unwrap();

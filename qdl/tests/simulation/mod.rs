@@ -153,7 +153,7 @@ impl World {
             let (most, longest_output) = (random.random_range(1..20), random.random_range(0..10));
             (0..nodes).map(|_| Arc::new(TokenBudget::new(most, longest_output))).collect::<Vec<_>>()
         });
-        let first_due = random.random();
+        let (first_due, batch) = (random.random(), random.random_range(1..4));
         let book = Arc::new(Book { first_due, ..Book::default() });
         let sample = |index| Encoded {
             bytes: content(index),
@@ -176,7 +176,7 @@ impl World {
                 token_counts: false,
                 never_empty: false,
             };
-            Arc::new(Lane::new(number, number % nodes, run.clone(), window, agreed, report))
+            Arc::new(Lane::new(number, number % nodes, run.clone(), window, batch, agreed, report))
         };
         let lanes: Vec<_> = (0..nodes * streams).map(lane).collect();
         let on_loss = OnNodeLoss::Redispatch;
