@@ -16,6 +16,7 @@ use netdiv_node_common::{sanitise::sanitise, words::AnswerTokens};
 
 use crate::{
     failure::{Failure, OrderViolation},
+    in_flight::SentSample,
     lane::{Lane, LaneState, ResponseRules},
     loadgen::LoadGen,
     report::{AnswerTimes, EqualResponses},
@@ -177,7 +178,6 @@ fn last<L: LoadGen>(
     let (encoding, payload) = payload(lane, response)?;
     let may = state.in_flight.may_complete(&sample);
     may.map_err(|violation| out_of_order(lane, violation))?;
-    let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
     if payload.is_empty() && lane.agreed.never_empty {
         return Err(bad("it is empty, but the model never gives an empty answer".into()));
@@ -207,11 +207,19 @@ fn last<L: LoadGen>(
     state.report.received(received, encoding);
     let prompt = announced.as_ref().map_or(0, |announced| announced.prompt_tokens(sample.cost));
     state.report.cached_prompt_tokens += u64::from(response.cached_tokens.min(prompt));
-    let mut times = AnswerTimes::new(queued, round_trip, response);
-    times.is_impossible |= response.cached_tokens > prompt;
-    if alike.add(times, &mut state.report) {
+    let SentSample { issued, sent, in_flight, .. } = sample;
+    let InferResponse { queue_ns, prepare_ns, compute_ns, first_token_ns, .. } = *response;
+    let is_impossible = response.cached_tokens > prompt;
+    let [batch_size, has_fault] = [response.batch_size, is_impossible.into()].map(u64::from);
+    let figures = [queue_ns, prepare_ns, compute_ns, first_token_ns, batch_size, has_fault];
+    let times = || {
+        let mut times = AnswerTimes::new(sent - issued, now - sent, &*response);
+        times.is_impossible |= is_impossible;
+        times
+    };
+    if let Some(times) = alike.add((issued, sent, figures), times, &mut state.report) {
         let [wait_ns, rest_ns] = times.wait_and_rest_ns();
-        state.speed.observe(sample.in_flight, wait_ns, rest_ns);
+        state.speed.observe(in_flight, wait_ns, rest_ns);
     }
     Ok(Some((sample.ticket, payload)))
 }

@@ -123,31 +123,41 @@ impl AnswerTimes {
     }
 }
 
-/// Collector of consecutive responses with equal times, such as responses of one batch that arrived
-/// together. It counts them in one step.
+/// Facts from which the times of a response follow: the times at which its sample was issued and
+/// sent, and the figures that the node reports.
+pub(crate) type ResponseFacts = (Instant, Instant, [u64; 6]);
+
+/// Collector of consecutive responses with equal facts, such as responses of one batch that arrived
+/// together. It computes their times once, and counts them in one step.
 #[derive(Debug, Default)]
-pub(crate) struct EqualResponses(Option<(AnswerTimes, u64)>);
+pub(crate) struct EqualResponses(Option<(ResponseFacts, AnswerTimes, u64)>);
 
 impl EqualResponses {
-    /// Adds a response. If its times differ from those of the responses before it, these are first
-    /// counted in `report`, and the result is true.
-    pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) -> bool {
+    /// Adds a response. If its facts differ from those of the responses before it, these are first
+    /// counted in `report`, and the times of this response are returned.
+    pub(crate) fn add(
+        &mut self,
+        facts: ResponseFacts,
+        times: impl FnOnce() -> AnswerTimes,
+        report: &mut NodeReport,
+    ) -> Option<AnswerTimes> {
         match &mut self.0 {
-            Some((same, answers)) if *same == times => {
+            Some((same, _, answers)) if *same == facts => {
                 *answers += 1;
-                false
+                None
             }
             _ => {
                 self.count(report);
-                self.0 = Some((times, 1));
-                true
+                let times = times();
+                self.0 = Some((facts, times, 1));
+                Some(times)
             }
         }
     }
 
     /// Counts in `report` the responses that were added since the last call.
     pub(crate) fn count(&mut self, report: &mut NodeReport) {
-        if let Some((times, answers)) = self.0.take() {
+        if let Some((_, times, answers)) = self.0.take() {
             report.count_answers(&times, answers);
         }
     }
@@ -310,17 +320,17 @@ mod tests {
     #[test]
     fn answers_are_counted_as_if_one_by_one() {
         let reply = |batch_size| InferResponse { queue_ns: 5, batch_size, ..Default::default() };
-        let times = [(1, 10, 2), (1, 10, 2), (1, 10, 2), (3, 10, 2), (3, 10, 4), (1, 10, 2)].map(
-            |(queued, round_trip, batch)| {
-                let nanos = Duration::from_nanos;
-                AnswerTimes::new(nanos(queued), nanos(round_trip), &reply(batch))
-            },
-        );
+        let now = Instant::now();
         let (mut one_by_one, mut in_runs) = (NodeReport::new("", ""), NodeReport::new("", ""));
         let mut alike = EqualResponses::default();
-        for times in &times {
-            one_by_one.count_answers(times, 1);
-            alike.add(*times, &mut in_runs);
+        for (queued, round_trip, batch) in
+            [(1, 10, 2), (1, 10, 2), (1, 10, 2), (3, 10, 2), (3, 10, 4), (1, 10, 2)]
+        {
+            let [queued, round_trip] = [queued, round_trip].map(Duration::from_nanos);
+            let times = AnswerTimes::new(queued, round_trip, &reply(batch));
+            one_by_one.count_answers(&times, 1);
+            let facts = (now - queued, now + round_trip, [5, 0, 0, 0, batch.into(), 0]);
+            alike.add(facts, || times, &mut in_runs);
         }
         alike.count(&mut in_runs);
         alike.count(&mut in_runs);

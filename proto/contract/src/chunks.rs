@@ -5,15 +5,20 @@ use std::{collections::VecDeque, ops::Range};
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use prost::{
     DecodeError,
-    encoding::{DecodeContext, WireType, decode_key, decode_varint},
+    encoding::{DecodeContext, decode_key},
 };
 
-use crate::framing::{PAYLOAD_TAG, PayloadMessage};
+use crate::framing::{ID_TAG, PAYLOAD_TAG, PayloadMessage};
 
 /// Maximum length of a chunk that may always be sliced, in bytes. A slice keeps its whole chunk
 /// alive. A longer chunk is sliced only for payloads of at least a sixteenth of it, so that a few
 /// slow samples do not keep megabytes alive.
 const ALWAYS_SLICED_BYTES: usize = 64 << 10;
+
+/// Wire types of fields, in the lower three bits of a key.
+const VARINT: u8 = 0;
+const FIXED64: u8 = 1;
+const LENGTH_DELIMITED: u8 = 2;
 
 /// Unread rest of a chunk.
 #[derive(Debug)]
@@ -40,25 +45,55 @@ impl Chunk {
 
     /// Reads the message in the first `length` bytes. Its payload becomes a part of the chunk
     /// directly: slicing the message first would count references, which costs more than reading a
-    /// short message.
+    /// short message. Known numbers are read here, because prost checks each byte of them.
     fn read<M: PayloadMessage>(&self, length: usize, message: &mut M) -> Result<(), DecodeError> {
         let mut left = &self.left[..length];
-        while !left.is_empty() {
-            let (tag, wire_type) = decode_key(&mut left)?;
-            let mut rest = left;
-            if (tag, wire_type) == (PAYLOAD_TAG, WireType::LengthDelimited)
-                && let Ok(bytes) = usize::try_from(decode_varint(&mut rest)?)
-                && let Some(after) = rest.get(bytes..)
-            {
-                *message.payload_mut() = self.part(length - rest.len()..length - after.len());
-                left = after;
-            } else {
-                // Also reports a payload that is longer than its message.
-                message.merge_field(tag, wire_type, &mut left, DecodeContext::default())?;
-            }
+        while let Some((key, field)) = left.split_first() {
+            let tag = u32::from(key >> 3);
+            left = match key & 7 {
+                VARINT
+                    if let Some((number, rest)) = split_number(field)
+                        && message.set_number(tag, number) =>
+                {
+                    rest
+                }
+                FIXED64
+                    if tag == ID_TAG
+                        && let Some((id, rest)) = field.split_first_chunk() =>
+                {
+                    message.set_id(u64::from_le_bytes(*id));
+                    rest
+                }
+                LENGTH_DELIMITED
+                    if tag == PAYLOAD_TAG
+                        && let Some((bytes, rest)) = split_number(field)
+                        && let Some(after) =
+                            rest.get(usize::try_from(bytes).unwrap_or(usize::MAX)..) =>
+                {
+                    *message.payload_mut() = self.part(length - rest.len()..length - after.len());
+                    after
+                }
+                _ => {
+                    let (tag, wire_type) = decode_key(&mut left)?;
+                    message.merge_field(tag, wire_type, &mut left, DecodeContext::default())?;
+                    left
+                }
+            };
         }
         Ok(())
     }
+}
+
+/// Splits a number of at most nine bytes from the beginning.
+fn split_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for place in 0..bytes.len().min(9) {
+        number |= u64::from(bytes[place] & 0x7f) << (7 * place);
+        if bytes[place] < 0x80 {
+            return Some((number, &bytes[place + 1..]));
+        }
+    }
+    None
 }
 
 /// Queue of chunks, read as one contiguous buffer.
