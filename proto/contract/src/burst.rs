@@ -11,8 +11,9 @@ use futures_core::Stream;
 use prost::Message;
 
 use crate::{
-    framing::{Decoder, Frame, PayloadMessage, check_status},
+    framing::{Decoder, Frame, check_status},
     limits::MAX_HEADER_BYTES,
+    payload_message::PayloadMessage,
     wire_error::WireError,
 };
 

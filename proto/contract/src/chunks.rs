@@ -8,7 +8,7 @@ use prost::{
     encoding::{DecodeContext, decode_key},
 };
 
-use crate::framing::{ID_TAG, PAYLOAD_TAG, PayloadMessage};
+use crate::payload_message::{ID_TAG, PAYLOAD_TAG, PayloadMessage};
 
 /// Maximum length of a chunk that may always be sliced, in bytes. A slice keeps its whole chunk
 /// alive. A longer chunk is sliced only for payloads of at least a sixteenth of it, so that a few

@@ -6,6 +6,7 @@
 //! - [`layout`]: the layout of a sample's bytes
 //! - [`encoding`]: lossless compression of one payload, with a limit on the decoded length
 //! - `framing`: messages as chunks of a byte stream, without copying payloads
+//! - `payload_message`: messages that end with a payload
 //! - `burst`: all messages that a stream has ready, in one wake-up
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: number of occurrences of each payload
@@ -25,6 +26,8 @@ pub mod encoding;
 pub mod framing;
 pub mod layout;
 pub mod limits;
+#[cfg(feature = "wire")]
+pub mod payload_message;
 pub mod probe;
 pub mod tally;
 pub mod tokens;

@@ -25,7 +25,8 @@ use bytes::Bytes;
 use futures_core::Stream as _;
 use netdiv_contract::{
     encoding::{Encoded, Encoding},
-    framing::{Decoder, Encoder, PayloadMessage},
+    framing::{Decoder, Encoder},
+    payload_message::PayloadMessage,
     tokens::ID_BYTES,
     v1::{InferRequest, InferResponse, Part, Status},
 };

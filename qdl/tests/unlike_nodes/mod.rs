@@ -37,7 +37,7 @@ impl SimulatedNode {
 }
 
 /// Sample at a node: the times at which it arrived and began, and the samples of the lane then.
-type AtNode = (u64, u64, u32);
+type ArrivedSample = (u64, u64, u32);
 
 struct SimulatedLane {
     node: SimulatedNode,
@@ -47,17 +47,17 @@ struct SimulatedLane {
     answered: usize,
 }
 
-struct Cluster {
+struct UnlikeCluster {
     dispatch: Dispatch<()>,
     lanes: Vec<SimulatedLane>,
     /// Ends of service, by time.
-    ends: BinaryHeap<Reverse<(u64, usize, AtNode)>>,
+    ends: BinaryHeap<Reverse<(u64, usize, ArrivedSample)>>,
     random: StdRng,
     /// Time that each sample waited at its node, by the time of its arrival.
     waits: Vec<(u64, u64)>,
 }
 
-impl Cluster {
+impl UnlikeCluster {
     fn new(policy: Policy, nodes: &[SimulatedNode], seed: u64) -> Self {
         let dispatch = Dispatch::new(policy, nodes.len(), 1 << 20);
         let lane = |(number, node): (usize, &SimulatedNode)| {
@@ -133,7 +133,9 @@ impl Cluster {
 
 fn wait(policy: Policy, nodes: &[SimulatedNode], measured: std::ops::Range<u64>) -> u64 {
     let mut waits: Vec<_> = (0..5)
-        .map(|seed| Cluster::new(policy, nodes, seed).serve(0.88, measured.end, measured.clone()).0)
+        .map(|seed| {
+            UnlikeCluster::new(policy, nodes, seed).serve(0.88, measured.end, measured.clone()).0
+        })
         .collect();
     waits.sort_unstable();
     waits[2]
@@ -159,7 +161,7 @@ fn a_node_that_slows_down_loses_samples_to_the_others() {
     let slows = SimulatedNode { slower: (60 * SECOND, 3), ..FAST };
     let nodes = [slows, FAST, FAST, FAST];
     // Three and a third of four.
-    let (wait, cluster) = Cluster::new(Policy::LeastOutstanding, &nodes, 1).serve(
+    let (wait, cluster) = UnlikeCluster::new(Policy::LeastOutstanding, &nodes, 1).serve(
         0.7,
         180 * SECOND,
         80 * SECOND..180 * SECOND,
@@ -182,7 +184,7 @@ fn sixty_four_nodes_of_two_speeds_leave_no_sample_waiting() {
 fn offline(nodes: &[SimulatedNode], seconds: u64, window: usize) -> f64 {
     let sum: f64 = nodes.iter().map(SimulatedNode::rate).sum();
     let samples = ((seconds * SECOND) as f64 * sum) as usize;
-    let mut cluster = Cluster::new(Policy::Pull, nodes, 7);
+    let mut cluster = UnlikeCluster::new(Policy::Pull, nodes, 7);
     let (mut left, mut unanswered, mut now) = (samples, samples, 0);
     let mut lanes: Vec<_> = (0..nodes.len()).collect();
     loop {
@@ -218,7 +220,7 @@ fn offline_reaches_the_sum_of_unlike_nodes() {
 
 #[test]
 fn an_estimate_finds_the_places_of_a_node() {
-    let cluster = Cluster::new(Policy::LeastOutstanding, &[FAST, SLOW], 3);
+    let cluster = UnlikeCluster::new(Policy::LeastOutstanding, &[FAST, SLOW], 3);
     let (_, cluster) = cluster.serve(0.95, 120 * SECOND, 0..SECOND);
     for lane in &cluster.lanes {
         let wait = |unanswered| Speed::new(&lane.speed).expected_ns(unanswered)[0];

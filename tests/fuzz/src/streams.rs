@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use netdiv_contract::{
     checksum,
-    framing::{Decoder, Encoder, Frame, PayloadMessage},
+    framing::{Decoder, Encoder, Frame},
+    payload_message::PayloadMessage,
     v1::{CallHeader, InferRequest, InferResponse},
 };
 

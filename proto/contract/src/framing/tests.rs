@@ -11,6 +11,7 @@ use super::*;
 use crate::{
     burst::Messages,
     limits::{MAX_ERROR_BYTES, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES},
+    v1::{InferRequest, InferResponse},
 };
 
 fn request(id: u64, payload: Bytes) -> InferRequest {
