@@ -61,7 +61,7 @@ struct LaneInbox<T> {
     outstanding: AtomicUsize,
     /// Speed of the lane's node.
     speed: Speed,
-    /// Set once the lane's node is lost.
+    /// Set once the lane's node is lost or the run ends.
     retired: AtomicBool,
 }
 
@@ -172,6 +172,11 @@ impl<T> Dispatch<T> {
         self.lanes[lane].retired.store(true, Ordering::SeqCst);
     }
 
+    /// Returns true if the lane's node is lost or the run has ended.
+    pub(crate) fn is_retired(&self, lane: usize) -> bool {
+        self.lanes[lane].retired.load(Ordering::Relaxed)
+    }
+
     /// Removes and returns the samples in the inbox of this retired lane. A shared inbox keeps its
     /// samples, because the other lanes take them.
     pub(crate) fn withdraw(&self, lane: usize) -> Vec<QueuedSample<T>> {
@@ -227,7 +232,10 @@ impl<T> Dispatch<T> {
     }
 
     pub(crate) fn close(&self) {
-        self.lanes.iter().for_each(|lane| lane.inbox.close());
+        for (number, lane) in self.lanes.iter().enumerate() {
+            self.retire(number);
+            lane.inbox.close();
+        }
     }
 }
 

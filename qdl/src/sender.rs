@@ -90,7 +90,7 @@ impl<L: LoadGen> Stream for RequestStream<L> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            if self.lane.run.stop.borrow().ends(self.lane.node) {
+            if self.lane.run.dispatch.is_retired(self.lane.number) {
                 return Poll::Ready(None);
             }
             if let Some(chunk) = self.encoder.next_chunk() {
