@@ -52,6 +52,9 @@ const ROWS: [BenchRow; 6] = [
 /// as many samples as take this long at the requested rate.
 const MILLISECONDS: u64 = 3000;
 
+/// Maximum rate that plain sockets are measured at, in samples per second.
+const SOCKETS_RATE: u64 = 10_000;
+
 /// Figures of one run.
 pub struct RunFigures {
     verdict: String,
@@ -88,6 +91,8 @@ enum Comparison {
     Rate(f64),
     /// Latency beyond that of LoadGen alone: by nodes, and by plain sockets (Server).
     Added([Latency; 2]),
+    /// Plain sockets, which write each sample alone, do not keep up.
+    Nothing,
 }
 
 type ComparedRun = (RunFigures, Comparison);
@@ -120,6 +125,8 @@ fn measure_beside(row: &BenchRow) -> Result<ComparedRun, Box<dyn Error>> {
         Comparison::Rate(
             run.samples_per_second / without_loadgen(&nodes, row.bytes, run.completed)?,
         )
+    } else if row.rate > SOCKETS_RATE {
+        Comparison::Nothing
     } else {
         // Nodes that poll would use the cores of the baselines.
         drop(nodes);
@@ -196,7 +203,7 @@ fn table(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error> {
         let further = if row.scenario == "offline" {
             let ratio = |(_, comparison): &ComparedRun| match comparison {
                 Comparison::Rate(ratio) => Some(*ratio),
-                Comparison::Added(_) => None,
+                Comparison::Added(_) | Comparison::Nothing => None,
             };
             format!("{:.2} | – | – | –", median(runs.iter().filter_map(ratio)))
         } else {
@@ -222,10 +229,14 @@ fn added_latency(figures: &[Vec<ComparedRun>]) -> Result<String, std::fmt::Error
         "| Server, beyond LoadGen alone | netdiv, p50 | plain sockets, p50 | ratio | netdiv, p99 | plain sockets, p99 | ratio \
          |\n|---|---|---|---|---|---|---|\n",
     );
-    for (row, runs) in ROWS.iter().zip(figures).filter(|(row, _)| row.scenario == "server") {
+    for (row, runs) in ROWS
+        .iter()
+        .zip(figures)
+        .filter(|(row, _)| row.scenario == "server" && row.rate <= SOCKETS_RATE)
+    {
         let added = |(_, comparison): &ComparedRun| match comparison {
             Comparison::Added(added) => Some(*added),
-            Comparison::Rate(_) => None,
+            Comparison::Rate(_) | Comparison::Nothing => None,
         };
         let rounds: Vec<_> = runs.iter().filter_map(added).collect();
         let cells = |pick: fn(Latency) -> f64| {
