@@ -109,8 +109,8 @@ impl<T> Dispatch<T> {
             return usize::MAX;
         }
         let open = self.lanes.iter().filter(|lane| !lane.retired.load(Ordering::Relaxed));
-        let all: f64 = open.map(|lane| lane.speed.samples_per_ns()).sum();
-        let share = self.lanes[lane].speed.samples_per_ns() / all;
+        let rate = |lane: &LaneInbox<T>| 1.0 / lane.speed.ns_per_sample();
+        let share = rate(&self.lanes[lane]) / open.map(rate).sum::<f64>();
         ((share * unanswered as f64) as usize / batch).max(1) * batch
     }
 

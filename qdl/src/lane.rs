@@ -91,8 +91,11 @@ impl<L: LoadGen> Lane<L> {
     }
 
     /// Returns the maximum number of samples that the lane may have in flight, of which it has
-    /// `in_flight`.
+    /// `in_flight`. LoadGen's thread keeps a limit of the whole run.
     pub(crate) fn max_in_flight(&self, in_flight: usize) -> usize {
+        if self.run.max_in_flight.is_some() {
+            return usize::MAX;
+        }
         let unanswered = usize::try_from(self.run.unanswered()).unwrap_or(usize::MAX);
         self.run.dispatch.max_in_flight(self.number, self.batch, in_flight, unanswered)
     }

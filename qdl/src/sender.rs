@@ -60,8 +60,11 @@ impl<L: LoadGen> RequestStream<L> {
                 not_loaded = Some(next.index);
                 return false;
             };
-            let is_admitted =
-                in_flight < max_in_flight && state.in_flight.admit(sample.cost(), context.waker());
+            if in_flight >= max_in_flight {
+                state.in_flight.release_turn();
+                return false;
+            }
+            let is_admitted = state.in_flight.admit(sample.cost(), context.waker());
             in_flight += usize::from(is_admitted);
             is_admitted
         });

@@ -10,7 +10,7 @@ use crate::{
 /// Label of facts that name a node.
 pub(super) const SLOW_NODE: &str = "slow node";
 
-/// Minimum ratio of a slow node's share of the late samples to its share of all, beyond
+/// Minimum ratio of the part of a slow node's samples that is late to that of the others, beyond
 /// [`BY_CHANCE`] samples.
 const CLEARLY: f64 = 1.5;
 
@@ -49,13 +49,18 @@ pub(super) fn facts(result: &RunResult) -> impl Iterator<Item = (&'static str, S
     late_samples(&result.nodes, &bound).into_iter().chain(last)
 }
 
-/// Names the node whose share of the samples later than `bound` clearly exceeds its share of all.
+/// Names the node that answers clearly more of its samples later than `bound` than the others do of
+/// theirs. The samples of a lost node waited there before others answered them, and name no node.
 fn late_samples(nodes: &[Node], bound: &str) -> Option<(&'static str, String)> {
     let late = |node: &Node| node.late.unwrap_or_default() as f64;
     let all_late: f64 = nodes.iter().map(late).sum();
     let answered: f64 = nodes.iter().map(|node| node.answered as f64).sum();
     let share = |node: &Node| node.answered as f64 / answered;
-    let is_slow = |node: &&Node| late(node) > CLEARLY * all_late * share(node) + BY_CHANCE;
+    let is_slow = |node: &&Node| {
+        let (all_late, answered) = (all_late - late(node), answered - node.answered as f64);
+        answered > 0.0
+            && late(node) > CLEARLY * all_late / answered * node.answered as f64 + BY_CHANCE
+    };
     let slowest = nodes.iter().filter(is_slow).max_by(|a, b| late(a).total_cmp(&late(b)));
     let even = || format!("no node answered clearly more of those later than {bound} than of all");
     let named = |node: &Node| {
@@ -64,7 +69,8 @@ fn late_samples(nodes: &[Node], bound: &str) -> Option<(&'static str, String)> {
         format!("{name} answered {part:.0} % of the samples later than {bound}, {all:.0} % of all")
     };
     let fact = slowest.map_or_else(|| ("late samples", even()), |node| (SLOW_NODE, named(node)));
-    (nodes.len() > 1 && all_late > 0.0).then_some(fact)
+    let is_whole = nodes.iter().all(|node| node.lost.is_none());
+    (nodes.len() > 1 && all_late > 0.0 && is_whole).then_some(fact)
 }
 
 /// Names the node that answered alone at the end of a test of `seconds`, if that took long.
@@ -115,6 +121,11 @@ mod tests {
                 Some(named("100 % of the samples later than the bound of 15 ms, 10 %")),
             ),
             (&[(500, 40), (500, 60)], Some(even.into())),
+            (
+                &[(100, 0), (900, 45)],
+                Some(named("100 % of the samples later than the bound of 15 ms, 90 %")),
+            ),
+            (&[(0, 0), (900, 45)], Some(even.into())),
             // Most samples are late at the node that has most samples.
             (&[(100, 10), (900, 90)], Some(even.into())),
             // A few are chance.

@@ -36,7 +36,8 @@ impl SimulatedNode {
     }
 }
 
-/// Sample at a node: the times at which it arrived and began, and the samples of the lane then.
+/// Sample at a node: the times at which it arrived and began, and the number of the lane's samples
+/// when it arrived.
 type ArrivedSample = (u64, u64, u32);
 
 struct SimulatedLane {
@@ -53,22 +54,25 @@ struct UnlikeCluster {
     /// Ends of service, by time.
     ends: BinaryHeap<Reverse<(u64, usize, ArrivedSample)>>,
     random: StdRng,
+    /// Number of the nodes, from the first on, that report no waits.
+    silent: usize,
     /// Time that each sample waited at its node, by the time of its arrival.
     waits: Vec<(u64, u64)>,
 }
 
 impl UnlikeCluster {
-    fn new(policy: Policy, nodes: &[SimulatedNode], seed: u64) -> Self {
+    /// Creates nodes that announce a batch of this size, or of as many samples as they have places.
+    fn new(policy: Policy, nodes: &[SimulatedNode], batch: Option<usize>, seed: u64) -> Self {
         let dispatch = Dispatch::new(policy, nodes.len(), 1 << 20);
         let lane = |(number, node): (usize, &SimulatedNode)| {
-            let speed = SpeedEstimate::new(node.places);
+            let speed = SpeedEstimate::new(batch.unwrap_or(node.places));
             dispatch.learn(number, &speed);
             let (node, waiting) = (*node, VecDeque::new());
             SimulatedLane { node, speed, waiting, busy: 0, answered: 0 }
         };
         let lanes = nodes.iter().enumerate().map(lane).collect();
         let (ends, random) = (BinaryHeap::new(), StdRng::seed_from_u64(seed));
-        Self { dispatch, lanes, ends, random, waits: Vec::new() }
+        Self { dispatch, lanes, ends, random, silent: 0, waits: Vec::new() }
     }
 
     fn held(&self, lane: usize) -> usize {
@@ -101,6 +105,8 @@ impl UnlikeCluster {
         let lane = &mut self.lanes[number];
         lane.busy -= 1;
         lane.answered += 1;
+        // A node whose samples wait at another server reports no wait.
+        let began = if number < self.silent { arrived } else { began };
         let [wait_ns, rest_ns] = [began - arrived, now - began].map(|us| us * 1000);
         lane.speed.observe(in_flight, wait_ns, rest_ns);
         self.dispatch.learn(number, &lane.speed);
@@ -132,9 +138,20 @@ impl UnlikeCluster {
 }
 
 fn wait(policy: Policy, nodes: &[SimulatedNode], measured: std::ops::Range<u64>) -> u64 {
+    median_wait(policy, nodes, measured, 0)
+}
+
+fn median_wait(
+    policy: Policy,
+    nodes: &[SimulatedNode],
+    measured: std::ops::Range<u64>,
+    silent: usize,
+) -> u64 {
     let mut waits: Vec<_> = (0..5)
         .map(|seed| {
-            UnlikeCluster::new(policy, nodes, seed).serve(0.88, measured.end, measured.clone()).0
+            let mut cluster = UnlikeCluster::new(policy, nodes, None, seed);
+            cluster.silent = silent;
+            cluster.serve(0.88, measured.end, measured.clone()).0
         })
         .collect();
     waits.sort_unstable();
@@ -157,11 +174,23 @@ fn two_unlike_nodes_serve_nearly_like_one_that_is_as_fast_as_both() {
 }
 
 #[test]
+fn waits_that_nodes_do_not_report_are_found() {
+    let one = node(1, SECOND / 100);
+    for (nodes, silent) in
+        [([FAST, SLOW], 2), ([FAST, FAST], 2), ([FAST, FAST], 1), ([one, one], 2), ([one, one], 1)]
+    {
+        let wait = |silent| median_wait(Policy::LeastOutstanding, &nodes, 0..60 * SECOND, silent);
+        let [reported, found] = [wait(0), wait(silent)];
+        assert!(found < 2 * reported, "{found} µs, {reported} µs if reported");
+    }
+}
+
+#[test]
 fn a_node_that_slows_down_loses_samples_to_the_others() {
     let slows = SimulatedNode { slower: (60 * SECOND, 3), ..FAST };
     let nodes = [slows, FAST, FAST, FAST];
     // Three and a third of four.
-    let (wait, cluster) = UnlikeCluster::new(Policy::LeastOutstanding, &nodes, 1).serve(
+    let (wait, cluster) = UnlikeCluster::new(Policy::LeastOutstanding, &nodes, None, 1).serve(
         0.7,
         180 * SECOND,
         80 * SECOND..180 * SECOND,
@@ -184,7 +213,7 @@ fn sixty_four_nodes_of_two_speeds_leave_no_sample_waiting() {
 fn offline(nodes: &[SimulatedNode], seconds: u64, window: usize) -> f64 {
     let sum: f64 = nodes.iter().map(SimulatedNode::rate).sum();
     let samples = ((seconds * SECOND) as f64 * sum) as usize;
-    let mut cluster = UnlikeCluster::new(Policy::Pull, nodes, 7);
+    let mut cluster = UnlikeCluster::new(Policy::Pull, nodes, None, 7);
     let (mut left, mut unanswered, mut now) = (samples, samples, 0);
     let mut lanes: Vec<_> = (0..nodes.len()).collect();
     loop {
@@ -220,10 +249,28 @@ fn offline_reaches_the_sum_of_unlike_nodes() {
 
 #[test]
 fn an_estimate_finds_the_places_of_a_node() {
-    let cluster = UnlikeCluster::new(Policy::LeastOutstanding, &[FAST, SLOW], 3);
-    let (_, cluster) = cluster.serve(0.95, 120 * SECOND, 0..SECOND);
-    for lane in &cluster.lanes {
-        let wait = |unanswered| Speed::new(&lane.speed).expected_ns(unanswered)[0];
-        assert!(wait(15) == 0.0 && wait(25) > 0.0, "{:?}", lane.speed);
+    for batch in [1, 20, 256] {
+        let nodes = [FAST, SLOW];
+        let cluster = UnlikeCluster::new(Policy::LeastOutstanding, &nodes, Some(batch), 3);
+        let (_, cluster) = cluster.serve(0.95, 120 * SECOND, 0..SECOND);
+        for lane in &cluster.lanes {
+            let wait = |unanswered| Speed::new(&lane.speed).expected_ns(unanswered)[0];
+            assert!(wait(13) == 0.0 && wait(25) > 0.0, "{batch}: {:?}", lane.speed);
+        }
+    }
+}
+
+#[test]
+fn lone_samples_go_to_the_nodes_in_turn_whatever_their_speeds() {
+    for nodes in [[node(1, 100), node(1, 10_000)], [node(1, 100), node(1, 100)], [FAST, SLOW]] {
+        let mut cluster = UnlikeCluster::new(Policy::LeastOutstanding, &nodes, None, 5);
+        let mut now = 0;
+        for _ in 0..1000 {
+            let lane = cluster.dispatch.assign_lane();
+            cluster.arrive(lane, now);
+            (now, _) = cluster.answer().expect("a sample is at a node");
+        }
+        let answered: Vec<_> = cluster.lanes.iter().map(|lane| lane.answered).collect();
+        assert_eq!(answered, [500, 500]);
     }
 }
