@@ -16,6 +16,8 @@ use netdiv_contract::{
 };
 use netdiv_transport::{Connection, Options, Transport};
 use prost::Message as _;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Code;
 
 use crate::calls::{TRANSPORTS, open, soon};
@@ -133,15 +135,23 @@ async fn long_messages_that_never_come_take_no_more_memory_than_is_allowed() {
         // The first call authenticates the client: an unauthenticated peer has only eight streams
         // over QUIC.
         soon(connection.describe(DescribeRequest::default())).await.expect("an answer");
+        // All streams open before one sends: paused streams fill the window of the connection, and
+        // over QUIC a call begins with bytes of this window.
         let mut streams = Vec::new();
         for _ in 0..16 {
-            // 60 MiB are announced, 40 are sent.
-            let mut start = vec![0, 0x03, 0xc0, 0, 0];
-            start.resize(1 << 20, 0x7a);
-            let more = std::iter::repeat_n(Bytes::from(vec![0; 1 << 20]), 39);
-            let requests = tokio_stream::iter(std::iter::once(start.into()).chain(more));
-            let open_end = tokio_stream::StreamExt::chain(requests, tokio_stream::pending());
-            streams.push(soon(connection.infer(&session(""), open_end)).await.expect("a stream"));
+            let (chunks, requests) = mpsc::unbounded_channel();
+            let requests = UnboundedReceiverStream::new(requests);
+            let replies = soon(connection.infer(&session(""), requests)).await.expect("a stream");
+            streams.push((chunks, replies));
+        }
+        // 60 MiB are announced, 40 are sent.
+        let mut start = vec![0, 0x03, 0xc0, 0, 0];
+        start.resize(1 << 20, 0x7a);
+        let (start, more) = (Bytes::from(start), Bytes::from(vec![0; 1 << 20]));
+        for (chunks, _) in &streams {
+            for chunk in std::iter::once(&start).chain(std::iter::repeat_n(&more, 39)) {
+                chunks.send(chunk.clone()).expect("an open stream");
+            }
         }
         assert_alive(&node, transport).await;
         tokio::time::sleep(Duration::from_secs(1)).await;

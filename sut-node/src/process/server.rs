@@ -251,6 +251,9 @@ async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl 
 
 /// Returns the receive windows of a stream and of a connection, in bytes. Bytes that a client sends
 /// before admission take memory too.
+///
+/// NOTE: A client whose paused messages fill the window of its connection delays its own calls on
+/// that connection, until the node reads on. Other connections are not affected.
 fn windows(config: &Config) -> (u32, u32) {
     let most = config.node.max_in_flight_bytes;
     let stream = config.network.receive_window_bytes;
