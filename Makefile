@@ -312,10 +312,19 @@ GPU_KIT := $(TARGET)/gpu-kit.tar.gz
 gpu-kit: $(if $(PROGRAMS),,build)
 	deploy/gpu-kit/pack.sh $(or $(PROGRAMS),$(TARGET)/release) $(GPU_KIT)
 
+# Packages, which AOTInductor compiles here, in the plug-in and in a node without compiler and Python; PYTHON and PROGRAMS as below.
+# The compiler's cache in $(TARGET)/packages makes it faster the second time.
+.PHONY: packages-test
+packages-test: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	mkdir -p $(TARGET)/packages
+	PROGRAMS=$(or $(PROGRAMS),$(TARGET)/release) FOLDER=$(TARGET)/packages LIBTORCH=$(abspath target/libtorch) \
+		PYTHONPATH=deploy/models:tests/models $(or $(PYTHON),$(TARGET)/models-venv/bin/python) -m unittest discover --quiet \
+		--start-directory tests/packages --pattern '*_test.py'
+
 # The kit as it is unpacked elsewhere, every step on tiny networks on the CPU. PYTHON is one with torch; no part of
 # `make test`, because torch is a download of 2.7 GB. STEPS is a group or a step.
 STEPS ?= all
-gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
+gpu-kit-test: gpu-kit packages-test $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
 	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
 		--device cpu --small --output $(TARGET)/gpu-kit/report

@@ -1,6 +1,7 @@
-"""Writes networks as TorchScript files with their manifests, for sut-node.
+"""Writes networks as TorchScript files, or as packages for one kind of machine, with their manifests, for sut-node.
 
     python export.py resnet50 --output models --weights resnet50-19c8e357.pth --precision fp16
+    python export.py resnet50 --output packages --ahead cuda:0 --largest 64
     python export.py all --output models
 
 Without --weights the weights are seeded random numbers. Each file is loaded again and compared with its network before it gets its
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+import ahead
 import bert
 import digits
 import dlrm
@@ -114,21 +116,27 @@ def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
     return found
 
 
-def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool, device: str) -> None:
-    """Writes the TorchScript file of a network, and checks it on a device."""
+def prepare(network: ModuleType, model: nn.Module, samples: tuple[Tensor, ...], precision: str, fused: bool,
+            device: str) -> tuple[Tensor, ...]:
+    """Prepares a network on a device for inference at a precision; returns its outputs for samples there."""
     model.eval().requires_grad_(False)
-    samples = [sample.to(device) for sample in network.examples(model, 2)]
     full = as_tuple(model.to(device)(*samples))
     network.prepare(model)
     if fused:
         network.fuse(model)
     model.network.to(PRECISIONS[precision])
     wanted = as_tuple(model(*samples))
-    model.cpu()
     if precision == "fp32" and network is not retinanet:  # RetinaNet's candidates may change their order
         # A GPU may choose other algorithms for the prepared layout.
         compare(wanted, full, precision if device == "cpu" else "fp16", "preparing the network for inference")
-    scripted = torch.jit.script(model)
+    return wanted
+
+
+def write_script(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool, device: str) -> None:
+    """Writes the TorchScript file of a network, and checks it on a device."""
+    samples = tuple(sample.to(device) for sample in network.examples(model, 2))
+    wanted = prepare(network, model, samples, precision, fused, device)
+    scripted = torch.jit.script(model.cpu())
     if network is not rgat:  # freezing would make R-GAT's graph part of the file
         scripted = torch.jit.freeze(scripted)
     if found := pinned(scripted.inlined_graph):
@@ -136,18 +144,62 @@ def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str
     save(scripted, path, lambda file: as_tuple(file(*samples)), wanted, precision, device)
 
 
+def described(tensors: list[tuple[str, str, list[int | str]]]) -> str:
+    """Returns tensors of a manifest as the plug-in describes them; -1 is a length that varies, first the batch."""
+    shapes = ([-1, *(n if isinstance(n, int) else -1 for n in shape)] for _, _, shape in tensors)
+    return ", ".join(f"{name} {kind} {shape}" for (name, kind, _), shape in zip(tensors, shapes, strict=True))
+
+
+def write_package(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool, device: str, largest: int) -> None:
+    """Compiles a network for a device and batches of at most `largest` rows, and checks the package for one and two rows."""
+    fields = network.manifests(model)[network.NAME]
+    shapes = [shape for _, _, shape in fields["inputs"]]
+
+    def batch(rows: int) -> tuple[Tensor, ...]:
+        examples = zip(network.examples(model, rows), shapes, strict=True)  # 3D-UNet's are smaller than its window
+        return tuple((x if len(shape) < 4 else torch.randn(rows, *shape)).to(device) for x, shape in examples)
+
+    prepare(network, model, batch(2), precision, fused, device)
+    # The compiled code accepts sizes below `max` if it is asked to check them.
+    free = {"": torch.export.Dim("batch", min=1, max=largest + 1)}
+    facts = {"network": network.NAME, "precision": precision, "largest": str(largest)}
+    for name in {n for shape in shapes for n in shape if isinstance(n, str)}:
+        facts["longest"] = str(fields["parameters"][f"max_{name}"])
+        free[name] = torch.export.Dim(name, min=1, max=int(facts["longest"]))
+    dims = tuple({at: free[n] for at, n in enumerate(["", *shape]) if n in free} for shape in shapes)
+    facts |= {kind: described(fields[kind]) for kind in ("inputs", "outputs")}
+
+    def check(package: "ahead.Package") -> None:
+        for rows in (1, 2):
+            samples = batch(rows)
+            got, wanted = (as_tuple(run(*samples)) for run in (package, model))
+            if network is retinanet:  # candidates with nearly equal scores may change their order
+                got, wanted = got[1:2], wanted[1:2]
+            compare(got, wanted, precision, f"{path.name}, {rows} rows")
+
+    ahead.save(torch.export.export(model, batch(3), dynamic_shapes=dims), path, device, facts, check)
+
+
 @torch.no_grad()
-def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
-          stem: str | None = None, fused: bool = False, device: str = "cpu") -> list[Path]:
-    """Writes a network and its manifests, and checks the file. Changes `model`. Returns the written files."""
+def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str, stem: str | None = None,
+          fused: bool = False, device: str = "cpu", largest: int | None = None) -> list[Path]:
+    """Writes a network and its manifests, and checks the file on a device. Changes `model`. Returns the written files.
+
+    With `largest`, the file is a package for the device, and the manifests are those with its inputs.
+    """
     stem = stem or network.NAME
-    path = folder / f"{stem}.pt"
+    path = folder / f"{stem}.{'pt' if largest is None else 'pt2'}"
     around = getattr(network, "surroundings", contextlib.nullcontext)  # files that the network needs beside its inputs
     absolute = path.absolute()
     with around(model):
-        write_file(network, model, absolute, precision, fused, device)
-    written = [path]
-    for name, fields in network.manifests(model).items():
+        if largest is None:
+            write_script(network, model, absolute, precision, fused, device)
+        else:
+            write_package(network, model, absolute, precision, fused, device, largest)
+    written, manifests = [path], network.manifests(model)
+    for name, fields in manifests.items():
+        if largest is not None and fields["inputs"] != manifests[network.NAME]["inputs"]:
+            continue
         fields["head"] = {"model": path.name}
         file = folder / f"{name.replace(network.NAME, stem, 1)}.toml"
         file.write_text(manifest(network, fields, precision, weights))
@@ -166,7 +218,8 @@ def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
     if args.weights:
         load_weights(network, model, args.weights)
         weights = args.weights.name
-    return write(network, model, args.output, args.precision, weights, fused=args.fused, device=args.check_on)
+    return write(network, model, args.output, args.precision, weights, fused=args.fused, device=args.ahead or args.check_on,
+                 largest=args.largest if args.ahead else None)
 
 
 def main() -> None:
@@ -182,17 +235,23 @@ def main() -> None:
                         help="fuse convolutions with their ReLU and sum, into one kernel on a GPU; for resnet50 and retinanet")
     parser.add_argument("--rows", type=int, default=40_000,
                         help="maximum rows of each of dlrm's tables; 0: all rows, 105 GB at fp32 (default: 40000)")
+    ahead.add_ahead(parser)
+    parser.add_argument("--largest", type=int, default=64, metavar="N",
+                        help="with --ahead: maximum number of rows of a batch: samples, 3D-UNet's windows or DLRM's pairs (default: 64)")
     add_check_on(parser)
     args = parser.parse_args()
-    if args.check_on != "cpu" and args.network in ("all", rgat.NAME):
-        parser.error(f"--check-on does not support {rgat.NAME}, which computes on the host too; choose another network")
+    for option in (["--ahead"] if args.ahead else []) + (["--check-on"] if args.check_on != "cpu" else []):
+        if args.network in ("all", rgat.NAME):
+            parser.error(f"{option} does not support {rgat.NAME}, which computes on the host too; choose another network")
+    if args.largest < 1:
+        parser.error("--largest must be at least 1")
     if args.network == "all" and args.weights:
         parser.error("--weights requires one network, not all")
     if args.fused and args.network not in FUSED:
         parser.error(f"--fused supports only {', '.join(FUSED)}")
     for network in NETWORKS.values() if args.network == "all" else [NETWORKS[args.network]]:
         try:
-            set_up(args.check_on)
+            set_up(args.ahead or args.check_on)
             written = export(network, args)
         except (ExportError, OSError) as error:
             sys.exit(f"{network.NAME}: {error}")

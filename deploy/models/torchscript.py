@@ -28,7 +28,7 @@ def set_up(device: str) -> None:
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ExportError(f"--check-on {device}: {str(error).splitlines()[0]}") from error
+        raise ExportError(f"the device {device} cannot be used: {str(error).splitlines()[0]}") from error
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
 

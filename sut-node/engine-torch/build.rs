@@ -3,7 +3,7 @@
 use std::{env, error::Error, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=shim/shim.cc");
+    println!("cargo:rerun-if-changed=shim");
     // torch-sys exports libtorch's folder `lib`.
     let lib = PathBuf::from(env::var("DEP_TCH_LIBTORCH_LIB")?);
     // The unit tests link libtorch. A node loads libtorch itself, before the plug-in.
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // libtorch's headers cause warnings.
         .warnings(false)
         .include(&include)
-        .file("shim/shim.cc")
+        .files(["shim/shim.cc", "shim/package.cc"])
         .compile("netdiv_torch_shim");
     Ok(())
 }

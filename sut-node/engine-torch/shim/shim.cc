@@ -15,25 +15,12 @@
 
 #include <malloc.h>
 
-#include <cstring>
 #include <memory>
 #include <vector>
 
-namespace {
+#include "guarded.h"
 
-template <typename Work>
-char *guarded(Work work) {
-    try {
-        work();
-        return nullptr;
-    } catch (const c10::Error &error) {
-        return strdup(error.what_without_backtrace());
-    } catch (const std::exception &error) {
-        return strdup(error.what());
-    } catch (...) {
-        return strdup("an exception of an unknown kind");
-    }
-}
+namespace {
 
 struct Slot {
     c10::Event copied;

@@ -1,6 +1,11 @@
 //! Devices that libtorch can compute on.
 
-use std::{fs, path::Path, thread};
+use std::{
+    ffi::{c_int, c_void},
+    fs, mem,
+    path::Path,
+    thread,
+};
 
 use netdiv_node_common::resources::kernel;
 use netdiv_plugin::{abi, write_text};
@@ -128,6 +133,35 @@ fn nvidia_makes(proc: &Path) -> Vec<String> {
     gpus.into_iter().filter_map(make).map(|make| format!("{make}{driver}")).collect()
 }
 
+/// Returns what compiled code may need of a device: the CPU's instruction sets, by Linux's names, or
+/// a GPU's architecture, such as `sm_90`.
+pub(crate) fn abilities(device: Device) -> Vec<String> {
+    match device {
+        Device::Cuda(index) => architecture(index as c_int).into_iter().collect(),
+        _ => {
+            let flags = line(&kernel::read("/proc/cpuinfo"), "flags").unwrap_or_default();
+            flags.split_whitespace().map(ToOwned::to_owned).collect()
+        }
+    }
+}
+
+/// Asks CUDA's runtime, which libtorch has loaded, for the architecture of a GPU.
+fn architecture(index: c_int) -> Option<String> {
+    type GetAttribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+    // SAFETY: the type is that of cuda_runtime_api.h; a missing function is null, which is `None`.
+    let get = unsafe {
+        let name = c"cudaDeviceGetAttribute".as_ptr();
+        mem::transmute::<*mut c_void, Option<GetAttribute>>(libc::dlsym(libc::RTLD_DEFAULT, name))
+    }?;
+    let attribute = |number| {
+        let mut value = 0;
+        // SAFETY: the function writes a number there when it returns 0.
+        (unsafe { get(&mut value, number, index) } == 0).then_some(value)
+    };
+    // The numbers of cudaDevAttrComputeCapabilityMajor and cudaDevAttrComputeCapabilityMinor.
+    Some(format!("sm_{}{}", attribute(75)?, attribute(76)?))
+}
+
 fn cpu_make(proc: &Path) -> String {
     let info = kernel::read(proc.join("cpuinfo"));
     let model = info.lines().find_map(|line| line.strip_prefix("model name"));
@@ -240,6 +274,12 @@ mod tests {
         write("driver/nvidia/gpus/0000:19:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 7\n");
         assert_eq!(cpu_make(proc.path()), "EPYC 9654");
         assert_eq!(nvidia_makes(proc.path()), ["NVIDIA H200, driver 580.65.06"]);
+    }
+
+    #[test]
+    fn a_cpu_has_the_instruction_sets_that_linux_names() {
+        let abilities = abilities(Device::Cpu);
+        assert!(cfg!(not(target_arch = "x86_64")) || abilities.iter().any(|it| it == "sse2"));
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! The engine plug-in `torch`: TorchScript models on libtorch, through tch.
+//! The engine plug-in `torch`: TorchScript files and packages of AOTInductor on libtorch, through
+//! tch.
 //!
 //! - this file: the C ABI (`netdiv_engine.h`)
-//! - `model.rs`: a model on a device, and the instances that run its batches
+//! - `model.rs`: a model on a device, and the instances that run its batches; `network.rs`: its
+//!   network, a TorchScript file or a package; `precision.rs`: the types of its weights
+//! - `package.rs`: a package on a device; `metadata.rs`: the machine and the manifest that it needs
 //! - `tensors.rs`: the node's memory as tensors of libtorch
 //! - `staging.rs`: memory in which batches are prepared
 //! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: the CUDA streams
@@ -16,9 +19,13 @@
 mod device;
 mod failure;
 mod guard;
+mod metadata;
 mod model;
+mod network;
+mod package;
 mod patience;
 mod pipeline;
+mod precision;
 mod shim;
 mod staging;
 mod steps;
@@ -260,6 +267,9 @@ mod tests {
         let table = netdiv_engine_plugin(abi::ABI);
         // SAFETY: the table is constant.
         let (table, name) = unsafe { (&*table, CStr::from_ptr((*table).name)) };
+        // SAFETY: as above.
+        let version = unsafe { CStr::from_ptr(table.version) }.to_string_lossy();
+        assert!(version.starts_with(&format!("libtorch {}", metadata::LIBTORCH)), "{version}");
         assert_eq!((table.abi, table.size as usize), (abi::ABI, size_of::<abi::Engine>()));
         assert_eq!((table.tensor_size as usize, name), (size_of::<abi::Tensor>(), c"torch"));
     }

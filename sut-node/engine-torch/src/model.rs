@@ -1,23 +1,23 @@
-//! A TorchScript model on one device, and its instances.
+//! A model of tensors on one device, and its instances.
 
 use std::{
     ffi::{CStr, c_void},
-    slice,
     sync::Arc,
 };
 
 use netdiv_plugin::abi;
-use tch::{CModule, Cuda, Device, IValue, Kind, Tensor};
+use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::{
     device,
     failure::Failure,
+    network::Network,
     patience::WaitStrategy,
     pipeline::{self, Pipeline, Waiter},
     shim::{self, InferenceMode},
     staging::Staging,
     steps,
-    tensors::{tensors_of, view},
+    tensors::{Spec, view},
 };
 
 /// Maximum number of batches in flight in an instance on a GPU: one computes while the next is
@@ -25,10 +25,10 @@ use crate::{
 const SLOTS: usize = 2;
 
 pub(crate) struct TensorModel {
-    module: CModule,
+    network: Network,
     device: Device,
     threads: i32,
-    outputs: Vec<String>,
+    outputs: Vec<Spec>,
 }
 
 impl TensorModel {
@@ -42,11 +42,16 @@ impl TensorModel {
             return Err(Failure::refused("netdiv_model_settings has an unexpected size".into()));
         }
         // SAFETY: the caller's strings and specs.
-        let (path, device, precision, outputs) = unsafe {
+        let (path, device, precision) = unsafe {
             let text = |at| CStr::from_ptr(at).to_string_lossy().into_owned();
-            let outputs = slice::from_raw_parts(settings.outputs, settings.output_count as usize);
-            let names = outputs.iter().map(|spec| text(spec.name)).collect();
-            (text(settings.path), text(settings.device), text(settings.precision), names)
+            (text(settings.path), text(settings.device), text(settings.precision))
+        };
+        // SAFETY: as above.
+        let (inputs, outputs) = unsafe {
+            (
+                Spec::read(settings.inputs, settings.input_count),
+                Spec::read(settings.outputs, settings.output_count),
+            )
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
@@ -55,43 +60,10 @@ impl TensorModel {
             Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
         }
         shim::set_up(device, &precision, shim::uses_cudnn_attention()?)?;
-        let mut module = CModule::load_on_device(&path, device)
-            .map_err(|error| Failure::from(error).of_file(|why| why))?;
-        module.f_set_eval()?;
-        check_precision(&module, &precision)?;
+        let network = Network::load(&path, device, &precision, inputs, &outputs)?;
         let threads = i32::try_from(settings.threads).unwrap_or(1).max(1);
-        Ok(Self { module, device, threads, outputs })
+        Ok(Self { network, device, threads, outputs })
     }
-}
-
-/// Checks that the weights have the type of the manifest's precision. A frozen file passes
-/// unchecked: its weights are constants, which libtorch does not list.
-pub(crate) fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
-    let want = weights_of(precision)?;
-    for (name, tensor) in module.named_parameters()? {
-        check_weight(&name, tensor.f_kind()?, want, precision)?;
-    }
-    Ok(())
-}
-
-/// Returns the type of the weights of a model with this precision.
-pub(crate) fn weights_of(precision: &str) -> Result<Kind, Failure> {
-    match precision {
-        "fp32" | "tf32" => Ok(Kind::Float),
-        "fp16" => Ok(Kind::Half),
-        "bf16" => Ok(Kind::BFloat16),
-        other => Err(Failure::refused(format!("the precision {other} is unknown"))),
-    }
-}
-
-/// Checks the type of a weight. Integers, such as tables of indices, may have any type.
-fn check_weight(name: &str, kind: Kind, want: Kind, precision: &str) -> Result<(), Failure> {
-    if kind == want || !matches!(kind, Kind::Float | Kind::Half | Kind::BFloat16 | Kind::Double) {
-        return Ok(());
-    }
-    Err(Failure::refused(format!(
-        "the manifest says {precision}, but the weight {name} is {kind:?}; export the model with that precision"
-    )))
 }
 
 /// Waits for an instance's batches, on any thread.
@@ -229,15 +201,14 @@ fn copy_to_device(
 impl TensorModel {
     /// Runs the model and copies its results to the outputs' memory.
     fn run(&self, inputs: Vec<Tensor>, outputs: &[abi::Tensor]) -> Result<(), Failure> {
-        let inputs: Vec<_> = inputs.into_iter().map(IValue::Tensor).collect();
-        let given = tensors_of(self.module.forward_is(&inputs)?)?;
+        let given = self.network.run(inputs)?;
         if given.len() != outputs.len() {
             let (given, want) = (given.len(), outputs.len());
             return Err(Failure::refused(format!(
                 "the number of the model's outputs is {given}, but the manifest names {want}"
             )));
         }
-        for ((given, output), name) in given.iter().zip(outputs).zip(&self.outputs) {
+        for ((given, output), Spec { name, .. }) in given.iter().zip(outputs).zip(&self.outputs) {
             let mut to = view(output)?;
             check_shape(name, &given.size(), &to.size())?;
             check_kind(name, given.f_kind()?, to.f_kind()?)?;
@@ -278,27 +249,6 @@ mod tests {
         let failure = outcome.expect_err("a refusal");
         assert_eq!(failure.status, abi::REFUSED);
         failure.text
-    }
-
-    #[test]
-    fn weights_have_the_type_of_the_manifest() {
-        for (precision, kind) in [
-            ("fp32", Kind::Float),
-            ("tf32", Kind::Float),
-            ("fp16", Kind::Half),
-            ("bf16", Kind::BFloat16),
-        ] {
-            let want = weights_of(precision).ok();
-            assert_eq!(want, Some(kind));
-            assert!(check_weight("w", kind, kind, precision).is_ok());
-            assert!(check_weight("indices", Kind::Int64, kind, precision).is_ok());
-            let other = text(check_weight("w", Kind::Double, kind, precision));
-            assert!(
-                other.contains(&format!("says {precision}, but the weight w is Double")),
-                "{other}"
-            );
-        }
-        assert!(text(weights_of("fp8").map(drop)).contains("fp8 is unknown"));
     }
 
     #[test]

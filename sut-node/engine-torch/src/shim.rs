@@ -30,13 +30,22 @@ pub(crate) fn shim_result(error: *mut c_char) -> Result<(), Failure> {
     if error.is_null() {
         return Ok(());
     }
-    // SAFETY: the shim returns null, or a text from strdup that the caller owns.
-    let text = unsafe {
-        let text = CStr::from_ptr(error).to_string_lossy().into_owned();
-        libc::free(error.cast());
-        text
-    };
-    Err(Failure::torch(&text))
+    // SAFETY: the shim returns null, or a text that the caller owns.
+    Err(Failure::torch(&unsafe { owned_text(error) }))
+}
+
+/// Takes a text of the shim, and frees the shim's memory.
+///
+/// # Safety
+///
+/// The text is the shim's, ends with a zero, and is taken once.
+pub(crate) unsafe fn owned_text(text: *mut c_char) -> String {
+    // SAFETY: as above; it is from malloc.
+    unsafe {
+        let owned = CStr::from_ptr(text).to_string_lossy().into_owned();
+        libc::free(text.cast());
+        owned
+    }
 }
 
 /// Configures libtorch for a model of this precision on this device, for the whole process. Graphs

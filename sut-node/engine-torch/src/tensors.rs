@@ -1,9 +1,51 @@
 //! Turns the node's memory and a model's results into tensors of libtorch.
 
+use std::{ffi::CStr, fmt, slice};
+
+use netdiv_contract::layout::{DataType, type_name};
 use netdiv_plugin::abi;
 use tch::{Device, IValue, Kind, Tensor};
 
 use crate::failure::Failure;
+
+/// An input or output of the manifest.
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    /// Number of the type in the ABI.
+    pub(crate) data_type: u32,
+    /// Lengths, the batch first; -1: any.
+    pub(crate) shape: Vec<i64>,
+}
+
+impl Spec {
+    /// Reads `count` specs of the caller.
+    ///
+    /// # Safety
+    ///
+    /// The specs and their names are valid, as the ABI requires.
+    pub(crate) unsafe fn read(specs: *const abi::TensorSpec, count: u32) -> Vec<Self> {
+        // SAFETY: as above.
+        let specs = unsafe { slice::from_raw_parts(specs, count as usize) };
+        let read = |spec: &abi::TensorSpec| {
+            // SAFETY: as above.
+            let name = unsafe { CStr::from_ptr(spec.name) }.to_string_lossy().into_owned();
+            let shape = spec.shape[..(spec.rank as usize).min(abi::MAX_RANK)].to_vec();
+            Self { name, data_type: spec.data_type, shape }
+        };
+        specs.iter().map(read).collect()
+    }
+
+    pub(crate) fn kind(&self) -> Result<Kind, Failure> {
+        kind(self.data_type)
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data_type = DataType::try_from(self.data_type as i32).map_or("unknown", type_name);
+        write!(f, "{} {data_type} {:?}", self.name, self.shape)
+    }
+}
 
 /// Returns the tensors of a model's result: a tensor, or a tuple or list of tensors.
 pub(crate) fn tensors_of(value: IValue) -> Result<Vec<Tensor>, Failure> {

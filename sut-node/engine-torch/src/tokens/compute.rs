@@ -9,6 +9,7 @@ use super::{
     cache::Cache,
     exchange::{Exchange, Upload},
     model::{LanguageModel, Parts, States},
+    package::Decoded,
     sample::{self, Sample},
     schedule::{self, Chunk, Rows},
 };
@@ -19,8 +20,8 @@ use crate::{failure::Failure, stream::Stream};
 pub(super) struct Plan {
     /// Rows that receive a token.
     pub(super) rows: Rows,
-    /// States of these rows, if the previous step began them.
-    pub(super) begun: Option<Tensor>,
+    /// Result for these rows, if the previous step began them.
+    pub(super) begun: Option<Decoded>,
     /// Parts of prompts to compute. Either each part is the last of its prompt, or none is.
     pub(super) chunks: Vec<Chunk>,
     /// Rows of the next step, which this step begins with ids that are still on the device.
@@ -51,8 +52,8 @@ pub(super) enum StepChoice {
 pub(super) struct StepResult {
     /// Ids or candidates; `None` if no slot was to receive a token.
     pub(super) chosen: Option<StepChoice>,
-    /// States of the rows of the next step, if this step began them.
-    pub(super) begun: Option<Tensor>,
+    /// Result for the rows of the next step, if this step began them.
+    pub(super) begun: Option<Decoded>,
 }
 
 /// Computes the steps of an instance with its model, stream and cache.
@@ -93,8 +94,8 @@ impl<'a> Computer<'a> {
         };
         let prompts = upload.add(plan.chunks.iter().flat_map(prompt));
         let places = upload.add(plan.chunks.iter().flat_map(|it| it.start as i64..it.end as i64));
-        let begun = plan.begun.as_ref().map(Tensor::shallow_clone);
-        let rows = if begun.is_some() { Vec::new() } else { fresh(&plan.rows, samples, beams) };
+        let mut decoded = plan.begun.as_ref().map(Decoded::shallow_clone);
+        let rows = if decoded.is_some() { Vec::new() } else { fresh(&plan.rows, samples, beams) };
         let ids = upload.add(rows.iter().map(|row| row.id.into()));
         let positions = upload.add(rows.iter().map(|row| row.position as i64));
         let source = upload.add(rows.iter().map(|row| row.source as i64));
@@ -105,21 +106,21 @@ impl<'a> Computer<'a> {
         let targets = upload.add(plan.next.rows.iter().map(|row| row.position as i64));
         let sent = self.exchange.send(&upload, &self.stream)?;
 
-        let mut states = Vec::from_iter(begun);
         if !rows.is_empty() {
             if let Some((start, end)) = sample::moved(&rows) {
                 model.reorder(&self.cache, sent.get(source)?, start, end)?;
             }
             let (ids, positions) = (sent.get(ids)?, sent.get(positions)?);
-            states.push(model.decode(&self.cache, ids, positions, plan.rows.length)?);
+            decoded = Some(model.decode(&self.cache, ids, positions, plan.rows.length)?);
         }
+        let mut complete = None;
         if !plan.chunks.is_empty() {
             let parts = parts(&plan.chunks, beams, sent.get(prompts)?, sent.get(places)?);
             let last = model.prefill(&self.cache, parts)?;
-            if plan.done().next().is_some() {
-                states.insert(0, last);
-            }
+            complete = plan.done().next().is_some().then_some(last);
         }
+        let states = complete.iter().chain(decoded.as_ref().map(|decoded| &decoded.states));
+        let states: Vec<_> = states.collect();
         if states.is_empty() {
             self.stream.mark()?;
             return Ok(StepResult::default());
@@ -129,6 +130,8 @@ impl<'a> Computer<'a> {
             [one] => one.shallow_clone(),
             several => Tensor::f_cat(several, 0)?,
         };
+        // A package does not know which tokens must not end an output.
+        let chosen = decoded.and_then(|decoded| decoded.ids).filter(|_| early.is_none());
         let states = States { states, early: early.transpose()? };
         if beams > 1 {
             let scores = sent.get(scores)?.f_view_dtype(Kind::Double)?.f_to_kind(Kind::Float)?;
@@ -136,7 +139,14 @@ impl<'a> Computer<'a> {
             self.stream.mark()?;
             return Ok(StepResult { chosen: Some(chosen), begun: None });
         }
-        let ids = model.choose(&states, &self.ends)?;
+        let ids = match (chosen, complete) {
+            (None, _) => model.choose(&states, &self.ends)?,
+            (Some(ids), None) => ids,
+            (Some(ids), Some(complete)) => {
+                let complete = States { states: complete, early: None };
+                Tensor::f_cat(&[model.choose(&complete, &self.ends)?, ids], 0)?
+            }
+        };
         let fetched = self.exchange.fetch(&ids)?;
         self.stream.mark()?;
         let begun = match plan.next.length {

@@ -12,8 +12,10 @@ use crate::{failure::Failure, pipeline, stream::Stream};
 pub(super) struct Upload(Vec<i64>);
 
 impl Upload {
-    /// Adds numbers. Returns their range in the upload.
+    /// Adds numbers. Returns their range in the upload, which begins at a multiple of 16 bytes, as a
+    /// package's kernels for GPUs expect.
     pub(super) fn add(&mut self, numbers: impl IntoIterator<Item = i64>) -> Range<usize> {
+        self.0.resize(self.0.len().next_multiple_of(2), 0);
         let start = self.0.len();
         self.0.extend(numbers);
         start..self.0.len()

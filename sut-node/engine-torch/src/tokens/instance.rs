@@ -8,6 +8,7 @@ use tch::{Kind, Tensor};
 use super::{
     compute::{Computer, Plan, StepChoice},
     model::LanguageModel,
+    package::Decoded,
     sample::{Sample, Search},
     schedule::{self, Rows, Schedule},
 };
@@ -28,7 +29,7 @@ struct SampleEvent {
 /// Rows of the next step, whose tokens the device already computes.
 struct BegunRows {
     rows: Rows,
-    states: Tensor,
+    decoded: Decoded,
 }
 
 /// An instance, which one thread of the node owns.
@@ -203,7 +204,7 @@ impl<'a> TokenInstance<'a> {
         }
         let computed = self.computer.run(&plan, &self.samples)?;
         let rows = mem::take(&mut plan.next);
-        self.begun = computed.begun.map(|states| BegunRows { rows, states });
+        self.begun = computed.begun.map(|decoded| BegunRows { rows, decoded });
         let Some(chosen) = computed.chosen else { return Ok(()) };
         for (place, (slot, runs)) in plan.slots().enumerate() {
             if runs {
@@ -219,7 +220,7 @@ impl<'a> TokenInstance<'a> {
     fn plan(&mut self) -> Plan {
         let begun = self.begun.take().filter(|it| it.rows.rows.iter().any(|row| row.runs));
         let (rows, begun) = match begun {
-            Some(begun) => (begun.rows, Some(begun.states)),
+            Some(begun) => (begun.rows, Some(begun.decoded)),
             None => (self.schedule.rows(|_| true), None),
         };
         let chunks = self.schedule.chunks();

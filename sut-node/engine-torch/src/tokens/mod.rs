@@ -2,7 +2,7 @@
 //!
 //! - this file: the C ABI (`netdiv_token_engine`)
 //! - `model.rs`: a model on a device, and the entries of its file (the functions that the plug-in
-//!   calls)
+//!   calls); `package.rs`: the entry `decode`, compiled ahead of time
 //! - `instance.rs`: the samples in flight, and their steps
 //! - `sample.rs`: a sample in flight
 //! - `schedule.rs`: assigns slots to samples, and plans the work of each step
@@ -22,6 +22,7 @@ mod compute;
 mod exchange;
 mod instance;
 mod model;
+mod package;
 mod sample;
 mod schedule;
 

@@ -11,12 +11,14 @@ use tch::{CModule, Device, IValue, Kind, Tensor};
 
 use super::{
     cache::{Cache, Sizes},
+    package::{DecodePackage, Decoded},
     schedule,
 };
 use crate::{
     device,
     failure::Failure,
-    model::{check_precision, weights_of},
+    package::script_of,
+    precision::{check_precision, weights_of},
     shim,
 };
 
@@ -40,6 +42,8 @@ pub(super) struct Limits {
 
 pub(crate) struct LanguageModel {
     module: CModule,
+    /// Package that computes `decode`, if there is one.
+    package: Option<DecodePackage>,
     pub(super) device: Device,
     pub(super) threads: i32,
     pub(super) kind: Kind,
@@ -79,7 +83,8 @@ pub(super) struct Parts {
 }
 
 impl LanguageModel {
-    /// Loads the model file of the settings onto their device.
+    /// Loads the model file of the settings onto their device. If their path is that of a package,
+    /// loads the model file beside it too.
     ///
     /// # Safety
     ///
@@ -96,6 +101,13 @@ impl LanguageModel {
         // one.
         shim::set_up(device, &precision, false)?;
         let kind = weights_of(&precision)?;
+        let (path, package) = match script_of(&path) {
+            Some(script) => {
+                let package = DecodePackage::load(&path, &script, device, &precision)?;
+                (script, Some(package))
+            }
+            None => (path, None),
+        };
         let mut module = CModule::load_on_device(&path, device).map_err(|error| {
             let refusal =
                 |why| format!("cannot load {path}: {why}. If it is not a model, {EXPORT}");
@@ -103,12 +115,13 @@ impl LanguageModel {
         })?;
         module.f_set_eval()?;
         check_precision(&module, &precision)?;
+        package.iter().try_for_each(|package| package.share(&module))?;
         // SAFETY: the caller's ids.
         let limits = unsafe { Limits::read(settings) };
         let sizes = sizes(&module)?;
         limits.check_sizes(&sizes)?;
         let threads = i32::try_from(settings.threads).unwrap_or(1).max(1);
-        Ok(Self { module, device, threads, kind, sizes, limits })
+        Ok(Self { module, package, device, threads, kind, sizes, limits })
     }
 
     /// Returns the number of positions of a slot.
@@ -127,16 +140,20 @@ impl LanguageModel {
     }
 
     /// Computes one token in each of the first rows: row n computes `ids[n]` at `positions[n]`,
-    /// which is below `length`. Returns the states.
+    /// which is below `length`.
     pub(super) fn decode(
         &self,
         cache: &Cache,
         ids: Tensor,
         positions: Tensor,
         length: usize,
-    ) -> Result<Tensor, Failure> {
+    ) -> Result<Decoded, Failure> {
+        if let (Some(package), IValue::TensorList(layers)) = (&self.package, &cache.layers) {
+            return package.decode(layers, ids, positions, length);
+        }
         let (ids, positions) = (IValue::Tensor(ids), IValue::Tensor(positions));
-        self.tensor("decode", &[&ids, &positions, &int(length), &cache.layers])
+        let states = self.tensor("decode", &[&ids, &positions, &int(length), &cache.layers])?;
+        Ok(Decoded { states, ids: None })
     }
 
     /// Returns the likeliest token after each state. `ends` holds the ids that end an output.

@@ -1,6 +1,12 @@
 //! The engine `torch` and other plug-ins: loads the model, and places the instances on devices.
 
-use std::{iter, sync::Arc};
+use std::{
+    iter,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use netdiv_contract::layout::{InputLayout, fixed_bytes};
 use netdiv_node_common::words::count;
@@ -12,6 +18,7 @@ use crate::{
         interface::{Engine, EngineKind},
         plugin::{
             open::{check, place},
+            package::{self, is_package},
             run::PluginEngine,
             settings::{PluginConfig, PluginModelConfig, TensorPluginConfig},
             tokens::{TokenEngine, cannot_start},
@@ -106,8 +113,8 @@ fn load_tensors(
     ) {
         warn!("{why}");
     }
-    let (engine, framework) =
-        (plugin.name().into(), format!("{} {}", plugin.name(), plugin.version()));
+    let compiled = is_package(&manifest.model).then_some("");
+    let (engine, framework) = (plugin.name().into(), package::framework(&plugin, compiled));
     let engines = engines.into_iter().map(EngineKind::Batched).collect();
     Ok((Model { engine, framework, batch_sizes, ..model }, engines))
 }
@@ -119,15 +126,22 @@ fn load_tokens(
     node: &NodeSettings,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let served = &asked.served;
+    if is_package(&asked.file) {
+        let why =
+            "a package cannot compute prompts; name the .pt file, and keep the package beside it";
+        return Err(EngineError::unsupported(asked.file.display(), why));
+    }
     let sha256 = model_sha256(&asked.file)?;
     if let Some(why) = served.weights_mismatch(&sha256, "manifest") {
         return Err(EngineError::unsupported(asked.file.display(), why));
     }
     let (plugin, places) = place(config, node)?;
+    let package = package::beside(&asked.file, &config.file);
+    let runs_package = AtomicBool::new(false);
     let mut all = InstanceRoom { slots: 0, cache_bytes: 0 };
     let engines = places.fill(
         |device, threads| {
-            let model = plugin.load_tokens(PluginTokenSettings {
+            let settings = PluginTokenSettings {
                 path: asked.file.clone(),
                 device: device.into(),
                 precision: asked.precision,
@@ -140,6 +154,14 @@ fn load_tokens(
                 cache_bytes: u64::from(asked.cache_mib) << 20,
                 beams: asked.beams,
                 ends: served.eos.iter().map(|id| *id as i32).collect(),
+            };
+            let compiled = match &package {
+                Some(package) => package::load(&plugin, package, &settings),
+                None => Ok(None),
+            };
+            let model = compiled.and_then(|compiled| {
+                runs_package.fetch_or(compiled.is_some(), Ordering::Relaxed);
+                compiled.map_or_else(|| plugin.load_tokens(settings), Ok)
             });
             model.map_err(|error| cannot_start(asked, error))
         },
@@ -155,8 +177,10 @@ fn load_tokens(
         },
     )?;
     metrics::token_room(all.slots, all.cache_bytes);
+    let package = package.filter(|_| runs_package.into_inner());
+    let compiled = package.map(|package| model_sha256(&package)).transpose()?;
     let model = Model {
-        framework: format!("{} {}", plugin.name(), plugin.version()),
+        framework: package::framework(&plugin, compiled.as_deref()),
         sha256,
         ..Model::of_language(plugin.name(), served)
     };

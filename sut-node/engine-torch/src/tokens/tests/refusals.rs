@@ -19,13 +19,14 @@ fn refused(model: &str, change: impl FnOnce(&mut Settings)) -> String {
 #[test]
 fn a_model_that_does_not_fit_its_manifest_is_refused() {
     type Change = fn(&mut Settings);
-    let cases: [(Change, &str); 7] = [
+    let cases: [(Change, &str); 8] = [
         (|it| it.raw.vocabulary = 64, "says vocabulary = 64, but the model has 128"),
         (|it| it.precision = "fp16", "the manifest says fp16, but the weight"),
         (|it| it.precision = "fp8", "the precision fp8 is unknown"),
         (|it| it.device = "tpu:0", "tpu:0"),
         (|it| it.file = it.file.with_file_name("bert.pt"), "export_language_model.py"),
         (|it| it.file = it.file.with_file_name("tiny-llama.toml"), "tiny-llama.toml"),
+        (|it| it.file = it.file.with_extension("pt2"), "cannot load the package"),
         (|it| it.raw.cache_bytes = 100, "no room for one sample"),
     ];
     for (change, why) in cases {

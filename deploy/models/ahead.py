@@ -1,0 +1,84 @@
+"""Compiles networks ahead of time with AOTInductor, into packages (.pt2) for one kind of machine, and checks each one before it gets
+its final name. Compiling needs g++; a node that runs a package needs neither a compiler nor Python.
+"""
+
+import argparse
+import ctypes
+import os
+import re
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+import torch._inductor
+
+from torchscript import ExportError
+
+if TYPE_CHECKING:
+    from torch.export.pt2_archive._package import AOTICompiledModel as Package
+
+
+def add_ahead(parser: argparse.ArgumentParser) -> None:
+    """Adds the option for packages."""
+    parser.add_argument("--ahead", metavar="DEVICE",
+                        help="compile for a device of this machine, such as cpu or cuda:0, into a package (.pt2)")
+
+
+def needs(device: str) -> str:
+    """Returns what compiled code needs of a machine: instruction sets by Linux's names, and the architecture of a GPU."""
+    from torch._inductor.cpp_builder import get_cpp_compiler  # takes seconds
+
+    command = [get_cpp_compiler(), "-march=native", "-dM", "-E", "-x", "c++", os.devnull]
+    macros = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    used = {word.lower().replace("_", "") for word in re.findall(r"^#define __(\w+)__ 1$", macros, re.MULTILINE)}
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    found = [flag for flag in flags[1].split() if flag.replace("_", "") in used] if flags else []
+    if device != "cpu":
+        found.append("sm_{}{}".format(*torch.cuda.get_device_capability(device)))
+    return " ".join(found)
+
+
+def load(path: Path, device: str) -> "Package":
+    """Loads a package as a node does: its library finds libtorch in the process."""
+    for name in ("libtorch_cpu.so", "libtorch_cuda.so"):
+        if (file := Path(torch.__file__).parent / "lib" / name).exists():
+            ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
+    index = torch.device(device).index
+    return torch._inductor.aoti_load_package(str(path), run_single_threaded=True, device_index=-1 if index is None else index)
+
+
+def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: dict[str, str], check: Callable[["Package"], None], *,
+         with_weights: bool = True) -> None:
+    """Compiles a program into a package with `facts` as metadata, and passes the loaded package to `check`.
+
+    `with_weights` stores the weights in the package, in the order that the processor prefers. Otherwise a node passes them.
+    """
+    from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+    pick_vec_isa()  # its trial needs `link_libtorch`; it remembers the result
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.stem}.part.pt2")
+    options = {
+        "freezing": with_weights, "aot_inductor.package_constants_in_so": with_weights,
+        "scalar_asserts": False,  # the node checks sizes
+        "cpp.dynamic_threads": True,  # an operation has the threads of the node, not of this machine
+        "aot_inductor.link_libtorch": False,  # a small libtorch lacks libtorch.so
+        "aot_inductor.check_lowerbound": False,  # with AOTI_RUNTIME_CHECK_INPUTS=1, a batch of 1 would be refused
+        "aot_inductor.metadata": {f"netdiv_{key}": text for key, text in
+                                  {"torch": torch.__version__, "needs": needs(device), **facts}.items()},
+    }
+    if device != "cpu":
+        options["aot_inductor.embed_kernel_binary"] = True  # a node unpacks the library alone
+    torch._inductor.aoti_compile_and_package(program, package_path=str(part), inductor_configs=options)
+    try:
+        with zipfile.ZipFile(part) as archive:
+            if any(name.endswith(".wrapper.json") for name in archive.namelist()):
+                raise ExportError(f"{path.name} would call operators that have no C interface; export it without --ahead")
+        check(load(part, device))
+    except ExportError:
+        part.unlink()
+        raise
+    part.replace(path)
