@@ -219,7 +219,7 @@ def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
         load_weights(network, model, args.weights)
         weights = args.weights.name
     return write(network, model, args.output, args.precision, weights, fused=args.fused, device=args.ahead or args.check_on,
-                 largest=args.largest if args.ahead else None)
+                 largest=args.largest or (1 << 16 if network is dlrm else 64) if args.ahead else None)
 
 
 def main() -> None:
@@ -236,14 +236,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=40_000,
                         help="maximum rows of each of dlrm's tables; 0: all rows, 105 GB at fp32 (default: 40000)")
     ahead.add_ahead(parser)
-    parser.add_argument("--largest", type=int, default=64, metavar="N",
-                        help="with --ahead: maximum number of rows of a batch: samples, 3D-UNet's windows or DLRM's pairs (default: 64)")
+    parser.add_argument("--largest", type=int, metavar="N",
+                        help="with --ahead: maximum number of rows of a batch: samples or 3D-UNet's windows (default: 64), or DLRM's pairs "
+                        "(default: 65536)")
     add_check_on(parser)
     args = parser.parse_args()
     for option in (["--ahead"] if args.ahead else []) + (["--check-on"] if args.check_on != "cpu" else []):
         if args.network in ("all", rgat.NAME):
             parser.error(f"{option} does not support {rgat.NAME}, which computes on the host too; choose another network")
-    if args.largest < 1:
+    if args.largest is not None and args.largest < 1:
         parser.error("--largest must be at least 1")
     if args.network == "all" and args.weights:
         parser.error("--weights requires one network, not all")

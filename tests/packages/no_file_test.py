@@ -32,7 +32,7 @@ class NoFileTest(unittest.TestCase):
         self.assertLessEqual(files_of_packages(), self.before)
 
     def test_a_node_that_runs_keeps_the_library_in_memory_alone(self) -> None:
-        with Node(self.manifest) as node:
+        with Node(self.manifest, "--max-batch", "8") as node:
             node.address()
             self.assertLessEqual(files_of_packages(), self.before)
             self.assertIn("/memfd:netdiv-package (deleted)", Path(f"/proc/{node.process.pid}/maps").read_text())
@@ -40,17 +40,17 @@ class NoFileTest(unittest.TestCase):
             self.assertNotIn(str(self.package), opened)
 
     def test_a_failed_load_leaves_nothing(self) -> None:
-        with Node(self.cut_manifest) as node:
+        with Node(self.cut_manifest, "--max-batch", "8") as node:
             self.assertNotEqual(node.process.wait(60), 0)
             self.assertIn("cannot load the package", node.said())
 
     def test_sigkill_at_any_moment_leaves_nothing(self) -> None:
         for delay in (0.02, 0.05, 0.1, 0.2, 0.4, 0.8):
-            with Node(self.manifest) as node:
+            with Node(self.manifest, "--max-batch", "8") as node:
                 time.sleep(delay)
                 node.end(signal.SIGKILL)
                 self.assertLessEqual(files_of_packages(), self.before, f"after {delay} s")
-        with Node(self.manifest) as node:
+        with Node(self.manifest, "--max-batch", "8") as node:
             node.address()
             node.end(signal.SIGKILL)
 
