@@ -4,7 +4,8 @@
     python export_language_model.py configurations/llama3.2-1b.json --output models
 
 The model is a folder with Hugging Face's config.json and *.safetensors, or only a config.json, for seeded random weights. The file
-is loaded again and compared with its network before it gets its final name.
+is loaded again and compared with its network before it gets its final name. --ahead adds a package, which computes the steps after the
+prompt.
 """
 
 import argparse
@@ -15,9 +16,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+import ahead
 import hugging_face
 import torchscript
-from language_model import LanguageModel
+from language_model import LanguageModel, Step
 from torchscript import ExportError
 
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
@@ -87,6 +89,39 @@ def write(name: str, model: LanguageModel, folder: Path, precision: str, manifes
     return [path, file]
 
 
+@torch.no_grad()
+def write_package(model: LanguageModel, script: Path, precision: str, beams: int, device: str) -> Path:
+    """Compiles the step of a model for a device, and checks the package, which uses the weights of the TorchScript file `script`."""
+    model.to(device).requires_grad_(False)
+    sizes, step = model.sizes(), Step(model, beams == 1)
+
+    def arguments(rows: int, length: int, more: int) -> tuple[Tensor, ...]:
+        room = (rows + more, length + more, 2 * sizes["groups"], sizes["width"])
+        drawn = torch.Generator().manual_seed(length)
+        caches = [torch.randn(room, generator=drawn).to(device, model.embedding.dtype) for _ in range(sizes["layers"])]
+        ids, positions = torch.arange(rows, device=device) * 7 % sizes["vocabulary"], torch.arange(rows, device=device) % length
+        return ids, positions, torch.empty(1, device=device).expand(length), *caches
+
+    def check(package: "ahead.Package") -> None:
+        tensors = dict(step.named_parameters(remove_duplicate=False)) | dict(step.named_buffers())
+        used = package.get_constant_fqns()
+        package.load_constants({name: tensors[name] for name in used}, check_full_update=True, user_managed=True)
+        for sizes_of_step in ((1, 64, 0), (2, 128, 3), (5, 192, 0)):
+            got, wanted = arguments(*sizes_of_step), arguments(*sizes_of_step)
+            for given, want in zip((package(*got), got[3:]), (step(*wanted), wanted[3:]), strict=True):
+                torchscript.compare(tuple(given), tuple(want), precision, f"the package of {script.name}, {sizes_of_step}")
+
+    # A step may use all rows of the caches and all positions, or fewer; the compiled code need not assert that it is one of these.
+    names = {"rows": 1, "length": 2, "cache_rows": 1, "room": 2}
+    rows, length, cache_rows, room = (torch.export.Dim(name, min=least, max=1 << 20) for name, least in names.items())
+    dims = ({0: rows}, {0: rows}, {0: length}, tuple({0: cache_rows, 1: room} for _ in range(sizes["layers"])))
+    program = torch.export.export(step, arguments(4, 128, 3), dynamic_shapes=dims, prefer_deferred_runtime_asserts_over_guards=True)
+    facts = {"network": script.stem, "precision": precision, "model": torch._C.PyTorchFileReader(str(script)).serialization_id()}
+    path = script.with_suffix(".pt2")
+    ahead.save(program, path, device, facts, check, with_weights=False)
+    return path
+
+
 def main() -> None:
     """Reads the command line and exports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -101,19 +136,22 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=32, help="number of samples that are computed at the same time (default: 32)")
     parser.add_argument("--chunk", type=int, default=512, help="maximum number of prompt tokens that a step computes (default: 512)")
     parser.add_argument("--beams", type=int, default=1, help="width of the beam search; 1: greedy search (default: 1)")
+    ahead.add_ahead(parser)
     torchscript.add_check_on(parser)
     args = parser.parse_args()
     name = args.name or (args.model.resolve().name if args.model.is_dir() else args.model.stem).lower()
     try:
-        torchscript.set_up(args.check_on)
+        torchscript.set_up(args.ahead or args.check_on)
         shape, model, weights = build(args.model, args.precision, args.seed)
         table = tokens(shape, max_input_tokens=args.max_input_tokens, max_tokens=args.max_tokens, eos=args.eos,
                        slots=args.slots, chunk=args.chunk, beams=args.beams)
         text = manifest(name, args.precision, weights, table)
-        path, file = write(name, model, args.output, args.precision, text, args.check_on)
+        path, *others = write(name, model, args.output, args.precision, text, args.ahead or args.check_on)
+        if args.ahead:
+            others.append(write_package(model, path, args.precision, args.beams, args.ahead))
     except (ExportError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
-    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB), {file.name}")
+    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB), " + ", ".join(file.name for file in others))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ entries are
 - `choose`: returns the likeliest token after each state
 - `candidates`, `reorder`: for beam search, returns the best continuations of each group of rows, and replaces rows by others
 - `sizes`: returns the sizes that a caller needs to make the caches
+- `constants`: returns the tensors beside the weights, which a package uses too
 
 `layers.py` and `export.py` are for networks whose samples are tensors.
 """
@@ -324,6 +325,11 @@ class LanguageModel(nn.Module):
             caches[i][:source.size(0), start:end] = caches[i][:, start:end].index_select(0, source)
 
     @torch.jit.export
+    def constants(self) -> dict[str, Tensor]:
+        """Returns the tensors that are not weights, for a package of `Step`."""
+        return {"turning": self.turning}
+
+    @torch.jit.export
     def sizes(self) -> dict[str, int]:
         """Returns the sizes that a caller needs.
 
@@ -332,3 +338,15 @@ class LanguageModel(nn.Module):
         """
         return {"entries": 2, "layers": self.layer_count, "groups": self.groups, "width": self.width,
                 "longest": self.longest, "vocabulary": self.vocabulary}
+
+
+class Step(nn.Module):
+    """`decode` with only tensors as arguments: `length` is the length of `seen`. Without beams it also chooses the likeliest tokens."""
+
+    def __init__(self, model: LanguageModel, chooses: bool) -> None:
+        super().__init__()
+        self.model, self.chooses = model, chooses
+
+    def forward(self, ids: Tensor, positions: Tensor, seen: Tensor, *caches: Tensor) -> tuple[Tensor, ...]:
+        states = self.model.decode(ids, positions, seen.size(0), list(caches))
+        return (states, self.model.logits(states).argmax(-1)) if self.chooses else (states,)
