@@ -4,6 +4,7 @@
 //! earliest, but occupies a core that could decode samples.
 
 use std::{
+    hint,
     sync::atomic::{AtomicU64, Ordering},
     thread,
     time::{Duration, Instant},
@@ -11,10 +12,11 @@ use std::{
 
 use crate::failure::Failure;
 
-/// Maximum duration of a wait after which the next wait still spins.
+/// Maximum expected duration of a wait that spins from its beginning.
 const LONG: Duration = Duration::from_millis(2);
 
-/// Pause between two polls of a batch: 2.5 % of the shortest wait with pauses.
+/// Pause between two polls of a batch that takes longer than expected. With the system's timers it
+/// takes some 130 µs.
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// Work that a device computes, such as a batch.
@@ -26,116 +28,223 @@ pub(crate) trait DeviceWork {
     fn wait(&mut self) -> Result<(), Failure>;
 }
 
+/// Time and sleep. Tests simulate both.
+trait Clock {
+    /// Returns the time since some fixed instant.
+    fn now(&self) -> Duration;
+
+    fn sleep(&self, time: Duration);
+}
+
+impl Clock for Instant {
+    fn now(&self) -> Duration {
+        self.elapsed()
+    }
+
+    fn sleep(&self, time: Duration) {
+        thread::sleep(time);
+    }
+}
+
 /// Chooses between spinning and sleeping for an instance's next batch, by the duration of the last
-/// wait. Any thread may use it.
+/// waits. Any thread may use it.
 #[derive(Default)]
 pub(crate) struct WaitStrategy {
-    /// Duration of the last wait, in nanoseconds.
-    last: AtomicU64,
+    /// Expected duration of the next wait, in nanoseconds; 0 if unknown.
+    expected: AtomicU64,
 }
 
 impl WaitStrategy {
     /// Waits for the end of a batch. A batch that has already ended has no influence on later
     /// waits.
     pub(crate) fn wait(&self, batch: &mut impl DeviceWork) -> Result<(), Failure> {
+        self.wait_by(&Instant::now(), batch)
+    }
+
+    fn wait_by(&self, clock: &impl Clock, batch: &mut impl DeviceWork) -> Result<(), Failure> {
         if batch.is_done()? {
             return Ok(());
         }
-        let started = Instant::now();
-        let outcome = if self.is_long() { look(batch) } else { batch.wait() };
-        let last = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.last.store(last, Ordering::Relaxed);
-        outcome
-    }
-
-    fn is_long(&self) -> bool {
-        Duration::from_nanos(self.last.load(Ordering::Relaxed)) > LONG
+        let started = clock.now();
+        let expected = Duration::from_nanos(self.expected.load(Ordering::Relaxed));
+        let is_early = if expected > LONG {
+            sleep_and_poll(clock, batch, expected)?
+        } else {
+            batch.wait()?;
+            false
+        };
+        let took = clock.now() - started;
+        let next = match (is_early, expected.is_zero()) {
+            // The batch may have ended long before.
+            (true, _) => Duration::ZERO,
+            (false, true) => took,
+            // After a few long batches, a short one must not be detected much later.
+            (false, false) => took.min(expected + expected / 4),
+        };
+        self.expected.store(u64::try_from(next.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        Ok(())
     }
 }
 
-/// Sleeps between polls until the batch has ended.
-fn look(batch: &mut impl DeviceWork) -> Result<(), Failure> {
-    loop {
-        thread::sleep(PAUSE);
-        if batch.is_done()? {
-            return Ok(());
+/// Sleeps for nine tenths of the expected wait, and then polls until the batch has ended: without
+/// pauses around the expected end, with pauses after it. Returns true if the batch ended during the
+/// first sleep.
+fn sleep_and_poll(
+    clock: &impl Clock,
+    batch: &mut impl DeviceWork,
+    expected: Duration,
+) -> Result<bool, Failure> {
+    let (started, margin) = (clock.now(), expected / 10);
+    clock.sleep(expected - margin);
+    if batch.is_done()? {
+        return Ok(true);
+    }
+    while !batch.is_done()? {
+        if clock.now() - started < expected + margin {
+            hint::spin_loop();
+        } else {
+            clock.sleep(PAUSE);
         }
     }
+    Ok(false)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
-    /// Work that ends after a time, and counts polls and waits.
-    struct FakeWork {
-        takes: Duration,
-        started: Instant,
-        looks: usize,
-        waits: usize,
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    /// Time of a simulated thread.
+    #[derive(Default)]
+    struct FakeClock {
+        now: Cell<Duration>,
+        slept: Cell<Duration>,
     }
 
-    impl FakeWork {
-        fn new(takes: Duration) -> Self {
-            Self { takes, started: Instant::now(), looks: 0, waits: 0 }
+    impl FakeClock {
+        fn pass(&self, time: Duration) {
+            self.now.set(self.now.get() + time);
         }
     }
 
-    impl DeviceWork for FakeWork {
+    impl Clock for FakeClock {
+        fn now(&self) -> Duration {
+            self.now.get()
+        }
+
+        /// Takes 80 µs longer than `time`, as a system's timers do.
+        fn sleep(&self, time: Duration) {
+            let time = time + 80 * MICROSECOND;
+            self.pass(time);
+            self.slept.set(self.slept.get() + time);
+        }
+    }
+
+    /// Work that ends after a time, and counts waits.
+    struct FakeWork<'a> {
+        clock: &'a FakeClock,
+        end: Duration,
+        waits: usize,
+    }
+
+    impl DeviceWork for FakeWork<'_> {
         fn is_done(&mut self) -> Result<bool, Failure> {
-            self.looks += 1;
-            Ok(self.started.elapsed() >= self.takes)
+            self.clock.pass(MICROSECOND);
+            Ok(self.clock.now() >= self.end)
         }
 
         fn wait(&mut self) -> Result<(), Failure> {
             self.waits += 1;
-            thread::sleep(self.takes.saturating_sub(self.started.elapsed()));
+            self.clock.pass(self.end.saturating_sub(self.clock.now()));
             Ok(())
         }
     }
 
-    /// Waits for a batch with the duration `takes`, and returns it.
-    fn after(patience: &WaitStrategy, takes: Duration) -> FakeWork {
-        let mut batch = FakeWork::new(takes);
-        assert!(patience.wait(&mut batch).is_ok());
-        assert!(batch.started.elapsed() >= takes, "it waits for the end");
-        batch
+    /// Costs of a wait.
+    struct Cost {
+        /// Time between the end of the batch and the end of the wait.
+        lateness: Duration,
+        /// Share of the wait in which the thread did not sleep.
+        busy: f64,
+        /// Number of waits that left everything to the device.
+        waits: usize,
+    }
+
+    /// Waits for a batch that takes `takes`.
+    fn after(patience: &WaitStrategy, takes: Duration) -> Cost {
+        let clock = FakeClock::default();
+        let mut batch = FakeWork { clock: &clock, end: takes, waits: 0 };
+        assert!(patience.wait_by(&clock, &mut batch).is_ok());
+        let (now, slept) = (clock.now.get(), clock.slept.get());
+        assert!(now >= takes, "it waits for the end");
+        let busy = (now - slept).as_secs_f64() / now.as_secs_f64();
+        Cost { lateness: now - takes, busy, waits: batch.waits }
     }
 
     #[test]
-    fn long_batches_are_looked_at_and_short_ones_waited_for() {
+    fn long_batches_are_slept_for_and_short_ones_waited_for() {
         let patience = WaitStrategy::default();
         assert_eq!(after(&patience, LONG * 2).waits, 1, "nothing is known of the first");
         for _ in 0..2 {
-            let long = after(&patience, LONG * 2);
-            assert_eq!(long.waits, 0);
-            assert!(long.looks > 2, "{} looks", long.looks);
+            assert_eq!(after(&patience, LONG * 2).waits, 0);
             // Another thread waited, and this one finishes the ended batch.
-            let ended = after(&patience, Duration::ZERO);
-            assert_eq!((ended.waits, ended.looks), (0, 1));
+            assert_eq!(after(&patience, Duration::ZERO).waits, 0);
         }
-        let short = Duration::from_micros(200);
+        let short = 200 * MICROSECOND;
         assert_eq!(after(&patience, short).waits, 0);
+        assert_eq!(after(&patience, short).waits, 1, "nothing is known after a sleep too long");
         assert_eq!(after(&patience, short).waits, 1);
     }
 
     #[test]
+    fn the_end_of_a_long_batch_is_detected_at_once_by_a_thread_that_sleeps() {
+        for takes in [2_100, 2_500, 3_000, 20_000_u32] {
+            let patience = WaitStrategy::default();
+            after(&patience, takes * MICROSECOND);
+            // Batches differ by up to 2 %.
+            for thousandths in [1_000, 1_015, 980, 1_004, 1_020, 987_u32] {
+                let takes = takes * thousandths / 1_000 * MICROSECOND;
+                let cost = after(&patience, takes);
+                assert!(cost.lateness <= 20 * MICROSECOND, "{:?} after {takes:?}", cost.lateness);
+                assert!(cost.busy <= 0.15, "{} of {takes:?}", cost.busy);
+            }
+        }
+    }
+
+    #[test]
+    fn batches_of_other_durations_are_neither_late_nor_spun_for() {
+        let patience = WaitStrategy::default();
+        let (short, long) = (3_000 * MICROSECOND, 20_000 * MICROSECOND);
+        after(&patience, short);
+        for _ in 0..3 {
+            let cost = after(&patience, long);
+            assert!(cost.lateness <= 200 * MICROSECOND && cost.busy <= 0.1, "{}", cost.busy);
+            assert!(after(&patience, short).lateness <= short / 4);
+            assert_eq!(after(&patience, short).waits, 1);
+        }
+    }
+
+    #[test]
     fn a_failure_ends_the_waiting() {
-        struct Broken(usize);
-        impl DeviceWork for Broken {
+        struct Broken<'a>(&'a FakeClock, usize);
+        impl DeviceWork for Broken<'_> {
             fn is_done(&mut self) -> Result<bool, Failure> {
-                self.0 += 1;
-                if self.0 > 1 { Err(Failure::failed("looked".into())) } else { Ok(false) }
+                self.1 += 1;
+                if self.1 > 1 { Err(Failure::failed("polled".into())) } else { Ok(false) }
             }
             fn wait(&mut self) -> Result<(), Failure> {
-                thread::sleep(LONG * 2);
+                self.0.pass(LONG * 2);
                 Err(Failure::failed("waited".into()))
             }
         }
-        let patience = WaitStrategy::default();
-        for want in ["waited", "looked"] {
-            let failure = patience.wait(&mut Broken(0)).expect_err("a failure");
+        let (patience, clock) = (WaitStrategy::default(), FakeClock::default());
+        for want in ["waited", "polled"] {
+            let failure = patience.wait_by(&clock, &mut Broken(&clock, 0)).expect_err("a failure");
             assert_eq!(failure.text, want);
+            after(&patience, LONG * 2);
         }
     }
 }
