@@ -71,10 +71,10 @@ impl<'a> TokenInstance<'a> {
         }
     }
 
-    /// Runs the largest part of a prompt at the start and at the end of a prompt, a step with the
-    /// maximum number of prompts, and rows of the shapes that steps have. A GPU runs all shapes, a
-    /// CPU only the shortest and the longest for each number of rows. The first runs profile and
-    /// optimise the graph.
+    /// Runs the largest part of a prompt at the start and at the end of a prompt, shorter prompts, a
+    /// step with the maximum number of prompts, and rows of the shapes that steps have. A GPU runs
+    /// all shapes, a CPU only the shortest and the longest for each number of rows. The first runs
+    /// profile and optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         set_threads(self.model.threads);
         let _mode = InferenceMode::enter();
@@ -89,10 +89,16 @@ impl<'a> TokenInstance<'a> {
         let early = Sample { number: 0, prompt, least: 2, most: 2, given: 0, search };
         let mut samples: Vec<_> = (0..slots).map(|_| None).collect();
         samples[0] = Some(early);
+        let prompt = |start, end| {
+            let chunks = vec![schedule::Chunk { slot: 0, start, end, is_last: true }];
+            Plan { chunks, ..Plan::default() }
+        };
         for start in [starts.clone(), starts].concat() {
-            let chunk = schedule::Chunk { slot: 0, start, end: start + part, is_last: true };
-            self.run_thrice(&Plan { chunks: vec![chunk], ..Plan::default() }, &samples)?;
+            self.run_thrice(&prompt(start, start + part), &samples)?;
             samples[0] = None;
+        }
+        for length in schedule::prompt_lengths(part) {
+            self.computer.run(&prompt(0, length), &samples)?;
         }
         let rows = |count, length| {
             let row = schedule::SlotRow { position: 0, runs: false };

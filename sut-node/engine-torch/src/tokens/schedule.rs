@@ -6,7 +6,7 @@
 //! up to the last one with such a sample. Slots in between without such a sample write, too, at
 //! their next unwritten position. Parts of prompts or a later step overwrite that position.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, iter};
 
 /// Multiple to which the number of positions that a step attends to is rounded up, so that steps
 /// have few shapes.
@@ -157,6 +157,12 @@ fn row_counts(slots: usize) -> Vec<usize> {
     let mut counts: Vec<_> = (1..=slots).map(|count| rows(count).min(slots)).collect();
     counts.dedup();
     counts
+}
+
+/// Returns the lengths of prompts to warm up besides `largest`: the powers of two below it.
+pub(super) fn prompt_lengths(largest: usize) -> impl Iterator<Item = usize> {
+    iter::successors(Some(1_usize), |length| length.checked_mul(2))
+        .take_while(move |length| *length < largest)
 }
 
 /// Returns the number of positions that a slot needs for `tokens` tokens.
@@ -343,5 +349,7 @@ mod tests {
         assert_eq!(row_counts(13), [1, 2, 3, 4, 8, 12, 13]);
         assert_eq!((room_for(1), room_for(64), room_for(65)), (64, 64, 128));
         assert_eq!(shapes(2, 128), [(1, 64), (1, 128), (2, 64), (2, 128)]);
+        assert_eq!(prompt_lengths(48).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32]);
+        assert_eq!(prompt_lengths(512).max(), Some(256), "the largest has more runs");
     }
 }
