@@ -3,6 +3,7 @@
 //
 //     ms N        a batch takes N milliseconds
 //     company     the first batch ends only after a second one has begun (or after ten seconds)
+//     together    a load waits for another one, for at most a second, and writes to `trace` if it came
 //     held        batches end only if there is a file `go` beside the model
 //     lost N      the device is lost with batch N, counted from 1; begin, finish and wait then report it, and any other call ends the
 //                 process, as a throwing destructor does
@@ -120,12 +121,25 @@ static netdiv_status load(const netdiv_model_settings *settings, netdiv_model **
     std::string path = settings->path, word;
     auto *loaded = new netdiv_model{path.substr(0, path.rfind('/'))};
     std::ifstream file(path);
+    bool together = false;
     while (file >> word) {
         if (word == "ms") file >> loaded->ms;
+        else if (word == "together") together = true;
         else if (word == "lost") file >> loaded->lost_at;
         else if (word == "company") loaded->company = true;
         else if (word == "held") loaded->held = true;
         else return delete loaded, fail(NETDIV_REFUSED, error, "the model file has a word that is none");
+    }
+    if (together) {
+        static std::mutex mutex;
+        static std::condition_variable changed;
+        static int loading = 0;
+        std::unique_lock<std::mutex> lock(mutex);
+        loading += 1;
+        changed.notify_all();
+        bool came = changed.wait_for(lock, std::chrono::seconds(1), [] { return loading > 1; });
+        std::ofstream(loaded->folder + "/trace", std::ios::app) << (came ? "loaded together" : "loaded alone") << std::endl;
+        if (!came) loading -= 1;
     }
     *model = loaded;
     return NETDIV_OK;

@@ -69,6 +69,20 @@ fn every_slot_has_its_memory_before_the_node_is_ready() {
 }
 
 #[test]
+fn models_are_loaded_onto_several_devices_at_the_same_time_if_the_plugin_allows_it() {
+    for (flags, expected) in [
+        ("-DFLAGS=NETDIV_USABLE|NETDIV_PARALLEL_LOADS", "loaded together"),
+        ("-DFLAGS=NETDIV_USABLE", "loaded alone"),
+    ] {
+        let device = device("ms 1 together", &[flags]);
+        device.node(TOML, &["--devices", "device:0,device:0"]);
+        let mut loads = trace(&device);
+        loads.retain(|line| line.starts_with("loaded"));
+        assert_eq!(loads, [expected; 2], "{flags}");
+    }
+}
+
+#[test]
 fn on_a_device_where_new_sizes_stall_batches_are_filled_up_to_powers_of_two() {
     let all = ["warm_up 6", "warm_up 4", "warm_up 2", "warm_up 1"];
     for (flags, args, expected, published) in [

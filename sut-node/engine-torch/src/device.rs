@@ -173,9 +173,9 @@ impl DeviceEntry {
         let is_cuda = self.name.starts_with("cuda:");
         let usable = match (self.usable, is_cuda) {
             (false, _) => 0,
-            (true, false) => abi::USABLE,
+            (true, false) => abi::USABLE | abi::PARALLEL_LOADS,
             // For each new batch size, cuDNN searches for the fastest algorithm.
-            (true, true) => abi::USABLE | abi::NEW_SIZES_STALL,
+            (true, true) => abi::USABLE | abi::PARALLEL_LOADS | abi::NEW_SIZES_STALL,
         };
         let mut device = abi::Device { name: [0; 32], description: [0; 256], usable };
         write_text(&mut device.name, &self.name);
@@ -284,9 +284,10 @@ mod tests {
 
     #[test]
     fn new_batch_sizes_stall_on_gpus_alone() {
+        let usable = abi::USABLE | abi::PARALLEL_LOADS;
         let flags: Vec<_> = gpus(1).iter().map(|device| device.raw().usable).collect();
-        assert_eq!(flags, [abi::USABLE | abi::NEW_SIZES_STALL, abi::USABLE]);
+        assert_eq!(flags, [usable | abi::NEW_SIZES_STALL, usable]);
         let missing: Vec<_> = gpus(0).iter().map(|device| device.raw().usable).collect();
-        assert_eq!(missing, [0, abi::USABLE]);
+        assert_eq!(missing, [0, usable]);
     }
 }

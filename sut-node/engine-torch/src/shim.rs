@@ -6,6 +6,7 @@ use std::{
     cell::Cell,
     env,
     ffi::{CStr, c_char},
+    sync::Mutex,
 };
 
 use tch::Device;
@@ -55,8 +56,11 @@ pub(crate) fn set_up(
     precision: &str,
     cudnn_attention: bool,
 ) -> Result<(), Failure> {
+    static ALONE: Mutex<()> = Mutex::new(());
     let fuser = uses_fuser()?;
-    // SAFETY: these change settings of libtorch.
+    // Several threads load models at the same time.
+    let _alone = ALONE.lock();
+    // SAFETY: these change settings of libtorch, one thread at a time.
     unsafe {
         netdiv_fusion(fuser);
         shim_result(netdiv_cudnn_attention(cudnn_attention))?;

@@ -12,7 +12,7 @@
  * netdiv_token_engine: load, then for each instance open, warm_up, and submit/step until all samples have ended.
  *
  * Threads: one thread at a time calls `devices`, `load`, `unload`, `open` and `close`, of either kind, but not always
- * the same thread. One thread at a time uses an instance, except for `wait`; several threads may use different instances
+ * the same thread; only loads onto devices with NETDIV_PARALLEL_LOADS may overlap. One thread at a time uses an instance, except for `wait`; several threads may use different instances
  * of a model concurrently.
  *
  * Errors: every function that can fail returns a netdiv_status. Unless it is NETDIV_OK, the function has written the
@@ -85,6 +85,9 @@ typedef struct netdiv_tensor_spec {
  * operator chose sizes, the node then fills batches up to powers of two, and warms each size up. */
 #define NETDIV_USABLE 1u
 #define NETDIV_NEW_SIZES_STALL 2u
+/* Several threads may call `load` for the devices that have this flag, at the same time, so that a node with several
+ * devices starts sooner. */
+#define NETDIV_PARALLEL_LOADS 4u
 
 /* A device that the plug-in can use, or cannot use because something is missing. */
 typedef struct netdiv_device {

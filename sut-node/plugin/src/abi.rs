@@ -74,6 +74,9 @@ pub struct TensorSpec {
 pub const USABLE: u32 = 1;
 /// Flag in [`Device::usable`]: a batch takes far longer if its size has not run before.
 pub const NEW_SIZES_STALL: u32 = 2;
+/// Flag in [`Device::usable`]: several threads may load models onto the devices that have this
+/// flag, at the same time.
+pub const PARALLEL_LOADS: u32 = 4;
 
 /// A device that the plug-in lists, usable or not.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +86,7 @@ pub struct Device {
     pub name: [c_char; 32],
     /// Model and driver of the device; if the device is not usable, the part that is missing.
     pub description: [c_char; 256],
-    /// [`USABLE`], and [`NEW_SIZES_STALL`] if it applies; 0 if the device cannot be used.
+    /// [`USABLE`], and the other flags that apply; 0 if the device cannot be used.
     pub usable: u32,
 }
 

@@ -80,7 +80,7 @@ impl PluginInstance {
     pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
         let functions = model.functions;
         // SAFETY: the model is loaded.
-        let instance = model.table.create("open", |instance, error| unsafe {
+        let instance = model.table.open(|instance, error| unsafe {
             (functions.open)(model.model.as_ptr(), instance, error)
         })?;
         // SAFETY: the instance is open, and only this thread has it.

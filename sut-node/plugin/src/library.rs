@@ -107,11 +107,17 @@ impl Plugin {
                 (self.0.devices)(found.as_mut_ptr(), room, &mut count, error)
             })?;
         }
-        let info = |device: &abi::Device| DeviceInfo {
-            name: read_text(&device.name),
-            description: read_text(&device.description),
-            usable: device.usable & abi::USABLE != 0,
-            new_sizes_stall: device.usable & abi::NEW_SIZES_STALL != 0,
+        let info = |device: &abi::Device| {
+            let name = read_text(&device.name);
+            if device.usable & abi::PARALLEL_LOADS != 0 {
+                self.0.allow_parallel_loads(name.clone());
+            }
+            DeviceInfo {
+                name,
+                description: read_text(&device.description),
+                usable: device.usable & abi::USABLE != 0,
+                new_sizes_stall: device.usable & abi::NEW_SIZES_STALL != 0,
+            }
         };
         Ok(found.iter().take(count as usize).map(info).collect())
     }

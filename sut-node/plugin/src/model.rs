@@ -93,7 +93,7 @@ impl PluginModel {
         };
         // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
         let load = |model, error| unsafe { (functions.load)(&asked, model, error) };
-        let model = table.create("load", load)?;
+        let model = table.load(&settings.device, load)?;
         let (_strings, _specs) = (strings, [inputs, outputs]);
         Ok(Self(Arc::new(ModelHandle { table, functions, model, _strings, _specs })))
     }

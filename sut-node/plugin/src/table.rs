@@ -2,6 +2,7 @@
 //! and the end of a process whose libraries cannot be cleaned up.
 
 use std::{
+    collections::HashSet,
     ffi::{CStr, c_char},
     path::Path,
     ptr::{self, NonNull},
@@ -11,7 +12,7 @@ use std::{
     },
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{
     abi::{self, Entry, Functions, Status, Text, TokenFunctions},
@@ -28,8 +29,11 @@ pub(crate) struct Table {
     tokens: Option<TokenFunctions>,
     /// Waits for a batch of tensors, if the plug-in supports it.
     pub(crate) wait: Option<abi::Wait>,
-    /// Held during calls that only one thread at a time may make.
-    alone: Mutex<()>,
+    /// Held during load, unload, open, close and devices; shared by loads onto devices of
+    /// `parallel`.
+    alone: RwLock<()>,
+    /// Names of the devices onto which several threads may load models at the same time.
+    parallel: Mutex<HashSet<String>>,
     /// Reason why a device of the plug-in is lost. After a loss, no memory is released, because
     /// that could end the process.
     lost: OnceLock<String>,
@@ -79,7 +83,8 @@ impl Table {
             tensors,
             tokens,
             wait: table.wait,
-            alone: Mutex::new(()),
+            alone: RwLock::new(()),
+            parallel: Mutex::default(),
             lost: OnceLock::new(),
         })
     }
@@ -123,19 +128,46 @@ impl Table {
         })
     }
 
-    /// Calls `load` or `open`, which is named `function`, while no other thread makes such a call.
-    /// Returns the model or instance that the function wrote.
-    pub(crate) fn create<T>(
+    /// Calls `load` for a device, while no other thread makes a call that excludes it. Returns the
+    /// model that the function wrote.
+    pub(crate) fn load<T>(
+        &self,
+        device: &str,
+        load: impl FnOnce(*mut *mut T, Text) -> Status,
+    ) -> Result<NonNull<T>, PluginError> {
+        if self.parallel.lock().contains(device) {
+            let _shared = self.alone.read();
+            return self.create("load", load);
+        }
+        let _alone = self.lock_exclusive();
+        self.create("load", load)
+    }
+
+    /// Calls `open`, while no other thread makes a call that excludes it. Returns the instance that
+    /// the function wrote.
+    pub(crate) fn open<T>(
+        &self,
+        open: impl FnOnce(*mut *mut T, Text) -> Status,
+    ) -> Result<NonNull<T>, PluginError> {
+        let _alone = self.lock_exclusive();
+        self.create("open", open)
+    }
+
+    fn create<T>(
         &self,
         function: &str,
         call: impl FnOnce(*mut *mut T, Text) -> Status,
     ) -> Result<NonNull<T>, PluginError> {
         let mut created: *mut T = ptr::null_mut();
-        let _alone = self.lock_exclusive();
         self.call(|error| call(&mut created, error))?;
         NonNull::new(created).ok_or_else(|| {
             PluginError::Failed(format!("{function} returned neither an object nor an error"))
         })
+    }
+
+    /// Lets several threads load models onto this device at the same time.
+    pub(crate) fn allow_parallel_loads(&self, device: String) {
+        self.parallel.lock().insert(device);
     }
 
     /// Returns the reason why a device of the plug-in is lost; `None` if none is.
@@ -146,7 +178,7 @@ impl Table {
     /// Excludes other threads from load, unload, open, close and devices, until the result is
     /// dropped.
     pub(crate) fn lock_exclusive(&self) -> impl Drop + '_ {
-        self.alone.lock()
+        self.alone.write()
     }
 }
 

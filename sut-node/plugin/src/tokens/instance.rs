@@ -57,7 +57,7 @@ impl PluginTokenInstance {
     pub(crate) fn open(model: Arc<TokenModelHandle>) -> Result<Self, PluginError> {
         let mut room = abi::TokenRoom::default();
         // SAFETY: the model is loaded.
-        let instance = model.table.create("open", |instance, error| unsafe {
+        let instance = model.table.open(|instance, error| unsafe {
             (model.functions.open)(model.model.as_ptr(), instance, &mut room, error)
         })?;
         let abi::TokenRoom { slots, cache_bytes, .. } = room;

@@ -42,7 +42,7 @@ impl PluginTokenModel {
         };
         // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
         let load = |model, error| unsafe { (functions.load)(&asked, model, error) };
-        let model = table.create("load", load)?;
+        let model = table.load(&settings.device, load)?;
         let handle = TokenModelHandle { table, functions, model, settings, _strings: strings };
         Ok(Self(Arc::new(handle)))
     }

@@ -1,6 +1,6 @@
 //! Opens a plug-in, lists its devices, and places instances on them.
 
-use std::{path::PathBuf, thread};
+use std::{panic::resume_unwind, path::PathBuf, thread};
 
 use netdiv_node_common::resources::files;
 use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
@@ -101,19 +101,29 @@ pub(super) fn place(
 }
 
 impl Placement {
-    /// Loads the model onto each device with `load`, and opens the instances on it with `open`.
-    /// `load` receives the name of the device and the number of threads of an instance; `open`
-    /// receives the name of the device and the model.
-    pub(super) fn fill<M, I>(
+    /// Loads the model onto each device with `load`, each on its own thread, and then opens the
+    /// instances with `open`. `load` receives the name of the device and the number of threads of
+    /// an instance; `open` receives the name of the device and the model.
+    pub(super) fn fill<M: Send, I>(
         &self,
-        load: impl Fn(&str, usize) -> Result<M, EngineError>,
+        load: impl Fn(&str, usize) -> Result<M, EngineError> + Sync,
         mut open: impl FnMut(&str, &M) -> Result<I, EngineError>,
     ) -> Result<Vec<I>, EngineError> {
+        let models = thread::scope(|scope| {
+            let loading = self.devices.iter().map(|device| {
+                let load = &load;
+                thread::Builder::new().spawn_scoped(scope, move || load(device, self.threads))
+            });
+            let loading: Vec<_> = loading.collect();
+            let models = loading
+                .into_iter()
+                .map(|thread| thread?.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            models.collect::<Result<Vec<M>, EngineError>>()
+        })?;
         let mut filled = Vec::new();
-        for device in &self.devices {
-            let model = load(device, self.threads)?;
+        for (device, model) in self.devices.iter().zip(&models) {
             for _ in 0..self.instances {
-                filled.push(open(device, &model)?);
+                filled.push(open(device, model)?);
             }
         }
         Ok(filled)
