@@ -241,6 +241,15 @@ class LanguageModel(nn.Module):
         keys, values = seen.transpose(1, 2).chunk(2, 1)
         return F.scaled_dot_product_attention(q, keys, values, mask)
 
+    def attend_to_itself(self, q: Tensor, kv: Tensor) -> Tensor:
+        """Returns attention for the first chunk of a prompt, [groups, queries of a group, tokens, width].
+
+        `q` is [heads, tokens, width], and `kv` [tokens, heads of keys and then of values, width]. Without a mask, faster kernels
+        compute it. Groups are batches here, so that heads share keys and values without copies.
+        """
+        keys, values = kv.transpose(0, 1).unsqueeze(1).expand(-1, self.sharing, -1, -1).chunk(2, 0)
+        return F.scaled_dot_product_attention(q.unflatten(0, [self.groups, self.sharing]), keys, values, is_causal=True)
+
     @torch.jit.export
     def prefill(self, ids: Tensor, positions: Tensor, rows: list[int], starts: list[int], counts: list[int], width: int,
                 caches: list[Tensor]) -> Tensor:
@@ -254,9 +263,10 @@ class LanguageModel(nn.Module):
         masks, begins, ends, begin = [x for _ in rows], [0 for _ in rows], [0 for _ in rows], 0
         for chunk, count in enumerate(counts):
             begins[chunk] = begin
-            # Rounding keeps the number of different shapes small, as in `decode`.
-            ends[chunk] = min((starts[chunk] + count + 63) // 64 * 64, caches[0].size(1))
-            masks[chunk] = causal(positions[begin:begin + count], ends[chunk], x.dtype).repeat(self.sharing, 1)
+            if starts[chunk] > 0:
+                # Rounding keeps the number of different shapes small, as in `decode`.
+                ends[chunk] = min((starts[chunk] + count + 63) // 64 * 64, caches[0].size(1))
+                masks[chunk] = causal(positions[begin:begin + count], ends[chunk], x.dtype).repeat(self.sharing, 1)
             begin += count
         for i, layer in enumerate(self.layers):
             y, h = layer.project(x, cos, sin)
@@ -265,8 +275,12 @@ class LanguageModel(nn.Module):
                 q, kv = y.narrow(0, begins[chunk], count).split([self.heads, 2 * self.groups], 1)
                 start, row = starts[chunk], rows[chunk]
                 caches[i][row:row + width, start:start + count] = kv
-                q = q.transpose(0, 1).reshape(1, self.groups, self.sharing * count, self.width)
-                one = self.attend(q, caches[i][row:row + 1, :ends[chunk]], masks[chunk])
+                q = q.transpose(0, 1)
+                if start == 0:
+                    one = self.attend_to_itself(q, kv)
+                else:
+                    q = q.reshape(1, self.groups, self.sharing * count, self.width)
+                    one = self.attend(q, caches[i][row:row + 1, :ends[chunk]], masks[chunk])
                 mixed[chunk] = one.reshape(self.heads, count, self.width).transpose(0, 1).reshape(count, -1)
             x = layer.finish(x, torch.cat(mixed), h, False)
         lasts = [x[begins[chunk] + count - 1] for chunk, count in enumerate(counts)]
