@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests and measures the engines on a GPU, one group of steps at a time; docs/BENCHMARKING.md describes the groups.
 #
-#     gpu-kit/run.sh 1                            # one group: 1 to 8
+#     gpu-kit/run.sh first                        # one group: first, second, 1 to 8
 #     gpu-kit/run.sh all --device cpu --small     # every step on tiny networks, without a GPU
 #     gpu-kit/run.sh list                         # the steps
 #

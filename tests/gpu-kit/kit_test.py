@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -13,9 +14,9 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "deploy" / "gpu-kit"))
 import kit.steps  # noqa: E402, F401  registers the steps
-from kit import group, report  # noqa: E402
+from kit import group, machine, report  # noqa: E402
 from kit.settings import Settings  # noqa: E402
-from kit.step import COVERS, Result, Step, in_order  # noqa: E402
+from kit.step import COVERS, GROUPS, Result, Step, in_order  # noqa: E402
 
 MACHINE = {"device": "cuda:0", "gpu": "H100", "kit": "1234567", "torch": "2.11.0", "memory, GiB": 126}
 
@@ -47,13 +48,19 @@ class Groups(unittest.TestCase):
         return good, results, said.getvalue()
 
     def test_bounds_of_each_group_fit_into_its_time(self) -> None:
-        self.assertLessEqual(group.GROUP_SECONDS, 560)
-        bounds: dict[int, int] = {}
+        bounds: dict[str, int] = {}
         for step in in_order():
             bounds[step.group] = bounds.get(step.group, 0) + step.seconds
-        self.assertEqual(list(bounds), list(range(1, len(bounds) + 1)))
-        for number, seconds in bounds.items():
-            self.assertLessEqual(seconds, group.GROUP_SECONDS, f"group {number}")
+        self.assertEqual(list(bounds), ["first", "second", *map(str, range(1, 9))])
+        for name, seconds in bounds.items():
+            self.assertLessEqual(seconds, GROUPS[name], f"group {name}")
+        # A call must end within ten minutes, and both short groups within a quarter of an hour of a machine.
+        self.assertLessEqual(max(GROUPS.values()) + group.IMPORT_SECONDS, 580)
+        self.assertEqual((GROUPS["first"], GROUPS["second"]), (330, 250))
+
+    def test_the_first_group_begins_with_what_decides_most(self) -> None:
+        self.assertEqual([step.name for step in in_order()][:6],
+                         ["first-devices", "first-resnet50", "first-overlap", "first-llama", "first-bert", "first-lost-device"])
 
     def test_steps_that_take_all_of_their_bounds_are_all_run(self) -> None:
         for patience in (1, group.PATIENCE):
@@ -63,9 +70,10 @@ class Groups(unittest.TestCase):
             self.assertEqual(clock.begun, clock.takes)
             self.assertEqual(len(results), len(in_order()))
             self.assertIn(f"group 1: {clock.takes['devices']:.0f} s of {560 * patience} s", said)
+            self.assertIn(f"group first: {clock.takes['first-devices']:.0f} s of {330 * patience} s", said)
 
     def test_a_step_is_not_begun_when_the_time_of_its_group_is_over(self) -> None:
-        steps = [Step(name, number, 300, True, "", lambda *_: None) for name, number in (("a", 1), ("b", 1), ("c", 1), ("d", 2))]
+        steps = [Step(name, str(number), 300, True, "", lambda *_: None) for name, number in (("a", 1), ("b", 1), ("c", 1), ("d", 2))]
         clock = Clock({"a": 290, "b": 1000, "c": 1, "d": 1})
         good, results, _ = self.run_steps(clock, steps)
         self.assertFalse(good)
@@ -80,7 +88,7 @@ class Processes(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         work = Path(self.folder.name)
         self.settings = Settings("cpu", True, work, work, work)
-        self.step = Step("a-step", 1, 10, True, "", lambda *_: None)
+        self.step = Step("a-step", "1", 10, True, "", lambda *_: None)
 
     def run_with(self, script: str, seconds: float = 20) -> dict:
         words = [sys.executable, "-c", script, str(self.settings.folder("results") / "a-step.json")]
@@ -117,9 +125,9 @@ class Processes(unittest.TestCase):
         clock.now = 200.0
         with contextlib.redirect_stdout(io.StringIO()):
             group.run_steps(in_order(), 1, clock.run, lambda *_: None, clock, started=0.0)
-        first = sum(clock.begun[step.name] for step in in_order() if step.group == 1 and step.name in clock.begun)
-        self.assertLessEqual(first, group.CALL_SECONDS - 200)
-        self.assertTrue(all(clock.begun[step.name] == step.seconds for step in in_order() if step.group > 1))
+        first = sum(clock.begun[step.name] for step in in_order() if step.group == "first" and step.name in clock.begun)
+        self.assertLessEqual(first, GROUPS["first"] + group.IMPORT_SECONDS - 200)
+        self.assertTrue(all(clock.begun[step.name] == step.seconds for step in in_order() if step.group != "first"))
 
     def test_a_long_log_keeps_its_head_and_its_tail(self) -> None:
         log = self.settings.output / group.LOG
@@ -130,6 +138,29 @@ class Processes(unittest.TestCase):
         self.assertTrue(text.startswith(b"head") and text.endswith(b"tail") and b"bytes omitted" in text)
         group.shorten(log)
         self.assertLess(len(log.read_bytes()), (15 << 20) + 200)
+
+
+class Machines(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name).resolve()
+
+    def test_a_driver_that_does_not_answer_is_a_finding(self) -> None:
+        program = self.folder / "nvidia-smi"
+        program.write_text("#!/bin/sh\nexec sleep 60\n")
+        program.chmod(0o755)
+        path = f"{self.folder}{os.pathsep}{os.environ['PATH']}"
+        with mock.patch.dict(os.environ, PATH=path), mock.patch.object(machine, "ANSWER", 1):
+            self.assertEqual(machine.driver(), "unknown: nvidia-smi did not answer within 1 s")
+
+    def test_git_must_not_track_the_working_folder(self) -> None:
+        machine.check_work(self.folder / "kit" / "work")
+        subprocess.run(["git", "init", "--quiet", str(self.folder)], check=True)
+        with self.assertRaisesRegex(machine.Unsuitable, "kit/work is in a git repository that does not ignore it; choose an ignored"):
+            machine.check_work(self.folder / "kit" / "work")
+        (self.folder / ".gitignore").write_text("/kit/\n")
+        machine.check_work(self.folder / "kit" / "work")
 
 
 class Reports(unittest.TestCase):

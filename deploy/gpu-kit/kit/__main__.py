@@ -1,6 +1,6 @@
 """Runs a group of steps, each in a separate process, and writes the report after each step.
 
-    gpu-kit/run.sh 1
+    gpu-kit/run.sh first
     gpu-kit/run.sh all --device cpu --small
     gpu-kit/run.sh lost-device --output gpu-report
 
@@ -18,17 +18,18 @@ from pathlib import Path
 from kit import group, machine
 from kit.report import NAME, OtherMachine, Report
 from kit.settings import KIT, Settings
-from kit.step import Step, in_order, run
+from kit.step import GROUPS, Step, in_order, run
 
 
 def command_line() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.sh", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", help="number of a group, `all`, name of a step, or `list`")
+    parser.add_argument("what", help=f"a group ({', '.join(GROUPS)}), `all`, name of a step, or `list`")
     parser.add_argument("--device", default="cuda:0", help="cuda:N or cpu (default: cuda:0)")
     parser.add_argument("--small", action="store_true", help="tiny networks and short measurements")
     parser.add_argument("--output", type=Path, default=Path("gpu-report"), help="folder to write the report to (default: gpu-report)")
-    parser.add_argument("--work", type=Path, default=KIT / "work", help="folder for models, data sets and runs (default: beside run.sh)")
+    parser.add_argument("--work", type=Path, default=KIT / "work",
+                        help="folder for models, data sets and runs, which git must not track (default: beside run.sh)")
     parser.add_argument("--libtorch", type=Path, help="folder of the Python package torch (default: this Python's)")
     parser.add_argument("--as-step", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -38,7 +39,7 @@ def command_line() -> argparse.Namespace:
 
 
 def chosen(what: str) -> list[Step]:
-    return [step for step in in_order() if what in ("all", str(step.group), step.name)]
+    return [step for step in in_order() if what in ("all", step.group, step.name)]
 
 
 def unsuitable(why: Exception | str) -> int:
@@ -56,13 +57,13 @@ def main() -> int:
     importlib.import_module("kit.steps")  # registers the steps
     if args.what == "list":
         for step in in_order():
-            print(f"{step.group}  {step.name:<24} {step.shows.splitlines()[0]}")
+            print(f"{step.group:<6}  {step.name:<24} {step.shows.splitlines()[0]}")
         return 0
     steps = chosen(args.what)
     if not steps:
         return unsuitable(f"{args.what}: unknown group or step; `run.sh list` lists them")
     if args.device == "cpu" and not args.small and any(step.needs_device for step in steps):
-        free = sorted({str(step.group) for step in in_order() if not step.needs_device})
+        free = sorted({step.group for step in in_order() if not step.needs_device})
         return unsuitable(f"--device cpu requires --small, except for group {', '.join(free)}: networks of full size would take hours")
     try:
         libtorch = args.libtorch or machine.pythons_torch()
@@ -70,6 +71,7 @@ def main() -> int:
         if args.as_step:
             run(args.what, settings, args.as_step)
             return 0
+        machine.check_work(settings.work)
         report = Report(settings.output, machine.facts(args.device, libtorch), args.small)
     except (machine.Unsuitable, OtherMachine) as error:
         return unsuitable(error)

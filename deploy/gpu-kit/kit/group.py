@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kit.settings import Settings, own_python
-from kit.step import Step
+from kit.step import GROUPS, Step
 
-GROUP_SECONDS = 560  # maximum for a group's steps
-CALL_SECONDS = 580  # maximum for a call with one group, including the import of torch
+IMPORT_SECONDS = 20  # maximum time of a call beside its steps, which is mostly the import of torch
 PATIENCE = 3  # factor of all maximums on a CPU, which other programs may use
 LEAST = 10  # minimum time left in which a step is still started, in seconds
 DYING = 10  # maximum time in which a killed process must end, in seconds
@@ -28,13 +27,13 @@ def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callabl
 
     `started` is the time at which the call began, before it imported torch. The first group's time is shortened by the import.
     """
-    good, group, ends = True, 0, 0.0
+    good, group, most, ends = True, "", 0, 0.0
     for step in steps:
         if step.group != group:
-            began = clock()
-            ends = began + GROUP_SECONDS * patience
-            if group == 0 and started is not None:
-                ends = min(ends, started + CALL_SECONDS * patience)
+            began, most = clock(), GROUPS[step.group] * patience
+            ends = began + most
+            if not group and started is not None:
+                ends = min(ends, started + most + IMPORT_SECONDS * patience)
             group = step.group
         print(f"{step.name} … ", end="", flush=True)
         left = ends - clock()
@@ -48,7 +47,7 @@ def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callabl
         add(step, found)
         good &= found["state"] not in ("failed", "stopped")
         print(found["state"], f"{found['seconds']} s of {found['bound']} s", *(f"\n    {why}" for why in found["why"]))
-        print(f"  group {group}: {clock() - began:.0f} s of {GROUP_SECONDS * patience} s", flush=True)
+        print(f"  group {group}: {clock() - began:.0f} s of {most} s", flush=True)
     return good
 
 

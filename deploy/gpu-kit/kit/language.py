@@ -62,7 +62,7 @@ class Decoder:
 
     def __init__(self, s: Settings, manifest: Path, precision: str) -> None:
         reference = Reference(s, manifest, precision)
-        self.torch, self.module, self.device = reference.torch, reference.module, s.device
+        self.torch, self.module, self.device, self.precision = reference.torch, reference.module, s.device, precision
         self.sizes = self.module.sizes()
         self.kind = {"fp32": self.torch.float32, "fp16": self.torch.float16, "bf16": self.torch.bfloat16}[precision]
 

@@ -13,6 +13,7 @@ from kit.settings import KIT, own_python
 
 VERSION = "2.11."  # version of torch that the plug-in is built for
 IMPORTING = 300  # maximum time for the import of torch, in seconds
+ANSWER = 10  # maximum time for the answer of a small program, such as nvidia-smi, in seconds
 DRIVER = 580  # minimum version for CUDA 13.0, with which PyPI builds torch 2.11
 
 
@@ -48,12 +49,31 @@ def check_python(*packages: str) -> None:
                          f"run `pip install {pinned}`, or set PYTHON to a Python that has it")
 
 
+def check_work(folder: Path) -> None:
+    """Fails if git would track the working folder.
+
+    Tools that copy a checkout to another machine leave out only what git ignores: they would copy the models, or remove them.
+    """
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    try:
+        words = ["git", "-C", str(there), "check-ignore", "--quiet", str(folder)]
+        asked = subprocess.run(words, capture_output=True, timeout=ANSWER)
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    if asked.returncode == 1:  # 128: there is no repository
+        raise Unsuitable(f"--work {folder} is in a git repository that does not ignore it; choose an ignored folder, "
+                         "or unpack the kit into one")
+
+
 def driver() -> str:
     """Returns the driver's version, as nvidia-smi reports it."""
     if shutil.which("nvidia-smi") is None:
         return "unknown"
     words = ["nvidia-smi", "--id=0", "--query-gpu=driver_version", "--format=csv,noheader"]
-    asked = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    try:
+        asked = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER)
+    except subprocess.TimeoutExpired:
+        return f"unknown: nvidia-smi did not answer within {ANSWER} s"
     return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else "unknown"
 
 
@@ -121,7 +141,7 @@ def said(*words: str) -> str | None:
     """Returns a program's output, or None if it cannot be run."""
     path = os.environ.get("PATH", "") + ":/sbin:/usr/sbin"
     try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=30, env=os.environ | {"PATH": path}).stdout
+        return subprocess.run(words, capture_output=True, text=True, timeout=ANSWER, env=os.environ | {"PATH": path}).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
 

@@ -5,8 +5,7 @@ import tomllib
 from pathlib import Path
 
 from kit.settings import KIT
-from kit.group import GROUP_SECONDS
-from kit.step import COVERS, STEPS, in_order
+from kit.step import COVERS, GROUPS, STEPS, in_order
 
 NAME = "gpu-report"
 STATES = ("passed", "failed", "skipped", "stopped")
@@ -85,7 +84,7 @@ class Report:
         for goal in goals:
             value = "–" if goal["value"] is None else goal["value"]
             lines.append(f"| {goal['text']} | {goal['at_least']} | {value} | {goal['judgement']} |")
-        group = 0
+        group = ""
         for step in in_order():
             found = self.steps.get(step.name)
             if found is None:
@@ -93,7 +92,7 @@ class Report:
             if step.group != group:
                 group = step.group
                 used = sum(self.steps[name]["seconds"] for name, each in STEPS.items() if each.group == group and name in self.steps)
-                lines += ["", f"## Group {group}: {used:.0f} s (on a GPU {GROUP_SECONDS} s at most)"]
+                lines += ["", f"## Group {group}: {used:.0f} s (on a GPU {GROUPS[group]} s at most)"]
             lines += ["", f"### {step.name}: {found['state']}, {found['seconds']} s of {found['bound']} s", "", step.shows, ""]
             lines += [f"- **{why}**" for why in found["why"]]
             lines += [f"- {what}" for what in found["shown"]]

@@ -11,6 +11,8 @@ from kit.settings import Settings
 
 
 COVERS = "measured"  # name of the figure that states the range of the others
+# Maximum time of each group's steps on a GPU, in seconds; in the order in which `all` runs the groups.
+GROUPS = {"first": 330, "second": 250} | {str(number): 560 for number in range(1, 9)}
 
 
 class Skip(Exception):
@@ -67,7 +69,7 @@ class Step:
     """Step of the kit."""
 
     name: str
-    group: int
+    group: str  # key of GROUPS
     seconds: int  # time limit on a GPU
     needs_device: bool
     shows: str
@@ -77,12 +79,12 @@ class Step:
 STEPS: dict[str, Step] = {}
 
 
-def step(group: int, seconds: int, needs_device: bool = True) -> Callable:
-    """Registers a function as a step: its name with hyphens names the step, its docstring describes it in the report."""
+def step(group: int | str, seconds: int, needs_device: bool = True, name: str = "") -> Callable:
+    """Registers a function as a step: its name with hyphens names the step, or `name`; its docstring describes it in the report."""
 
     def register(work: Callable[[Settings, Result], None]) -> Callable[[Settings, Result], None]:
-        name = work.__name__.replace("_", "-")
-        STEPS[name] = Step(name, group, seconds, needs_device, (work.__doc__ or "").strip(), work)
+        own = name or work.__name__.replace("_", "-")
+        STEPS[own] = Step(own, str(group), seconds, needs_device, (work.__doc__ or "").strip(), work)
         return work
 
     return register
@@ -90,7 +92,7 @@ def step(group: int, seconds: int, needs_device: bool = True) -> Callable:
 
 def in_order() -> list[Step]:
     """Returns all steps, group by group."""
-    return sorted(STEPS.values(), key=lambda step: step.group)
+    return sorted(STEPS.values(), key=lambda step: list(GROUPS).index(step.group))
 
 
 def run(name: str, settings: Settings, file: Path) -> None:

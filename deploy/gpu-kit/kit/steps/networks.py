@@ -63,27 +63,37 @@ def bert_speed(s: Settings, r: Result) -> None:
 @step(group=5, seconds=150)
 def retinanet_answers(s: Settings, r: Result) -> None:
     """Compares RetinaNet's detections with torchvision's non-maximum suppression of Python's candidates."""
+    for precision in s.pick(("fp32", "fp16"), ("fp32",)):
+        manifest = models.manifest_of(s, "retinanet", precision)
+        data, want = detections(s, manifest, precision, s.pick(16, 4))
+        same_detections(s, r, precision, fixed(s, manifest, 4, "retinanet"), data, want, precision)
+
+
+def detections(s: Settings, manifest: Path, precision: str, count: int) -> tuple[Path, list[np.ndarray]]:
+    """Writes images; returns their file, and Python's detections."""
     import processing
     import torch
 
-    for precision in s.pick(("fp32", "fp16"), ("fp32",)):
-        manifest = models.manifest_of(s, "retinanet", precision)
-        data, images = models.pixels(s, "retinanet", manifest, s.pick(16, 4))
-        size = models.size_of(manifest)
-        reference = models.Reference(s, manifest, precision)
-        candidates = [reference(image[None]) for image in images]
-        del reference
-        fields = {"score_threshold": 0.05, "nms_threshold": 0.5, "max_detections": 300}
-        want = [processing.detections(*(torch.from_numpy(x[0]) for x in each), size, fields)[0] for each in candidates]
-        with programs.Node(s, fixed(s, manifest, 4, "retinanet")) as node:
-            got = answers.floats(programs.responses(s, node, data, "retinanet"), (-1, 7))
-        found = sum(len(rows) for rows in want)
-        same = sum(matched(a, b, models.TOLERANCE[precision]) for a, b in zip(got, want))
-        r.figure(f"{precision}: detections", found)
-        r.figure(f"{precision}: of which the node has", same)
-        # If two candidates overlap by about the threshold, either result is right.
-        most = max(found, sum(len(rows) for rows in got))
-        r.expect(found > 0 and same >= 0.98 * most, f"{precision}: 98 % of the detections equal Python's")
+    data, images = models.pixels(s, "retinanet", manifest, count)
+    reference = models.Reference(s, manifest, precision)
+    candidates = [reference(image[None]) for image in images]
+    fields = {"score_threshold": 0.05, "nms_threshold": 0.5, "max_detections": 300}
+    size = models.size_of(manifest)
+    return data, [processing.detections(*(torch.from_numpy(x[0]) for x in each), size, fields)[0] for each in candidates]
+
+
+def same_detections(s: Settings, r: Result, what: str, settings: Path, data: Path, want: list[np.ndarray],
+                    precision: str) -> None:
+    """Expects 98 % of Python's detections from a node."""
+    with programs.Node(s, settings) as node:
+        got = answers.floats(programs.responses(s, node, data, "retinanet"), (-1, 7))
+    found = sum(len(rows) for rows in want)
+    same = sum(matched(a, b, models.TOLERANCE[precision]) for a, b in zip(got, want))
+    r.figure(f"{what}: detections", found)
+    r.figure(f"{what}: of which the node has", same)
+    # If two candidates overlap by about the threshold, either result is right.
+    most = max(found, sum(len(rows) for rows in got))
+    r.expect(found > 0 and same >= 0.98 * most, f"{what}: 98 % of the detections equal Python's")
 
 
 def matched(got: np.ndarray, want: np.ndarray, tolerance: float) -> int:

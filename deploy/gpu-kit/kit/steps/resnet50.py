@@ -41,6 +41,13 @@ def devices(s: Settings, r: Result) -> None:
     r.expect(s.device in said.split(), f"`sut-node devices` lists {s.device}")
 
 
+def expect_compiler(r: Result, node: programs.Node) -> None:
+    """Expects that a node with convolutions on a GPU has loaded NVRTC; records its compilers."""
+    found = sorted(set(re.findall(r"\S*/libnv(?:rtc|JitLink)\S*", node.maps())))
+    r.figure("compilers that the node has loaded", ", ".join(found) or "missing")
+    r.expect(any("libnvrtc.so" in file for file in found), "the node has loaded NVRTC, with which cuDNN compiles operations")
+
+
 @step(group=1, seconds=200)
 def resnet50_answers(s: Settings, r: Result) -> None:
     """Compares labels and logits with Python's on the same device: at fp32, tf32, fp16 and bf16, in batches of 1 to 256."""
@@ -54,9 +61,7 @@ def resnet50_answers(s: Settings, r: Result) -> None:
             what = f"{precision}, batches of {batch}"
             with programs.Node(s, fixed(s, manifest, batch, "answers"), env={"LD_LIBRARY_PATH": None}) as node:
                 if s.cuda and not exact:
-                    found = sorted(set(re.findall(r"\S*/libnv(?:rtc|JitLink)\S*", node.maps())))
-                    r.figure("compilers that the node has loaded", ", ".join(found) or "missing")
-                    r.expect(any("libnvrtc.so" in file for file in found), "the node has loaded NVRTC, with which cuDNN compiles operations")
+                    expect_compiler(r, node)
                 answers.same_labels(r, what, programs.responses(s, node, data, "labels"), logits, precision)
         tensors = models.variant(manifest, "logits", workload="tensors")
         with programs.Node(s, fixed(s, tensors, s.pick(64, 8), "logits")) as node:
@@ -155,7 +160,7 @@ ROUNDS = 5  # rounds of copying, computing, and the node
 
 
 @step(group=1, seconds=110)
-def resnet50_overlap(s: Settings, r: Result) -> None:
+def resnet50_overlap(s: Settings, r: Result, count: int = ROUNDS) -> None:
     """Checks that copies overlap computing: compares a batch in the node with its copy and its computing, timed by CUDA events."""
     import torch
 
@@ -182,7 +187,7 @@ def resnet50_overlap(s: Settings, r: Result) -> None:
 
     data = f"synthetic:{batch * 2}x{host.nbytes // batch}"
     settings, rounds = fixed(s, manifest, batch, "overlap"), []
-    for _ in range(ROUNDS):  # in turn, as the device's clock changes
+    for _ in range(count):  # in turn, as the device's clock changes
         rounds.append((milliseconds(lambda: there.copy_(host, non_blocking=True)), milliseconds(lambda: module(there)),
                        1000 * batch / programs.bench(s, settings, data, 3)))
         copies, computes, takes = (float(np.median(each)) for each in zip(*rounds))
