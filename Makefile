@@ -321,10 +321,11 @@ packages-test: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/ma
 		PYTHONPATH=deploy/models:tests/models $(or $(PYTHON),$(TARGET)/models-venv/bin/python) -m unittest discover --quiet \
 		--start-directory tests/packages --pattern '*_test.py'
 
-# The kit as it is unpacked elsewhere, every step on tiny networks on the CPU. PYTHON is one with torch; no part of
-# `make test`, because torch is a download of 2.7 GB. STEPS is a group or a step.
+# Launches of a compiled decoder; then the kit as it is unpacked elsewhere, every step on tiny networks on the CPU. PYTHON is one with
+# torch; no part of `make test`, because torch is a download of 2.7 GB. STEPS is a group or a step.
 STEPS ?= all
 gpu-kit-test: gpu-kit packages-test $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	PYTHONPATH=deploy/models $(or $(PYTHON),$(TARGET)/models-venv/bin/python) tests/gpu-kit/launches.py
 	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
 	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
 		--device cpu --small --output $(TARGET)/gpu-kit/report
