@@ -1,4 +1,4 @@
-"""Compares the time of packages with that of TorchScript, in the plug-in on one thread; prints a table. docs/adr/0010-packages.md has one.
+"""Compares the time of packages with that of TorchScript, in the plug-in on one thread; prints a table. docs/adr/0012-packages.md has one.
 
     PYTHONPATH=deploy/models:tests/models PROGRAMS=target/release FOLDER=target/packages python tests/packages/figures.py [NETWORK:ROWS...]
 
