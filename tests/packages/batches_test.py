@@ -94,7 +94,7 @@ class BatchesTest(unittest.TestCase):
             ({}, {"inputs": other["inputs"]}, "contains resnet50 with the inputs image uint8"),
             ({}, {"outputs": other["outputs"]}, "contains resnet50 with the outputs logits"),
             ({"netdiv_torch": "2.12.0"}, {}, "compiled with torch 2.12.0, but this node has libtorch 2.11"),
-            ({"netdiv_needs": "avx2 fancy"}, {}, "needs fancy, which this machine's cpu lacks; export it again"),
+            ({"netdiv_needs": "avx2 fancy"}, {}, "needs fancy, which this machine lacks; export it again"),
             ({"AOTI_DEVICE_KEY": "cuda"}, {}, "compiled for the device cuda, not for cpu"),
             ({"netdiv_largest": "0"}, {}, "netdiv_largest is .0., not a number"),
             *(({key: None}, {}, f"has no {key}") for key in ("netdiv_network", "netdiv_precision", "netdiv_largest", "netdiv_torch",

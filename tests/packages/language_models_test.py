@@ -89,7 +89,7 @@ class LanguageModelsTest(unittest.TestCase):
         package, manifest = path.with_suffix(".pt2"), path.with_suffix(".toml")
         whole = package.read_bytes()
         for facts, why in (
-            ({"netdiv_needs": "fancy"}, "needs fancy, which this machine's cpu lacks"),
+            ({"netdiv_needs": "fancy"}, "needs fancy, which this machine lacks"),
             ({"netdiv_model": "7"}, "compiled for another file of tiny-llama than"),
             ({"netdiv_precision": "bf16"}, 'says precision = "fp32", but the package has bf16'),
         ):

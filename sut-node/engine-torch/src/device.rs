@@ -133,16 +133,15 @@ fn nvidia_makes(proc: &Path) -> Vec<String> {
     gpus.into_iter().filter_map(make).map(|make| format!("{make}{driver}")).collect()
 }
 
-/// Returns what compiled code may need of a device: the CPU's instruction sets, by Linux's names, or
-/// a GPU's architecture, such as `sm_90`.
+/// Returns what compiled code may need: the CPU's instruction sets, by Linux's names, and the
+/// architecture of the device, if it is a GPU, such as `sm_90`.
 pub(crate) fn abilities(device: Device) -> Vec<String> {
-    match device {
-        Device::Cuda(index) => architecture(index as c_int).into_iter().collect(),
-        _ => {
-            let flags = line(&kernel::read("/proc/cpuinfo"), "flags").unwrap_or_default();
-            flags.split_whitespace().map(ToOwned::to_owned).collect()
-        }
-    }
+    let flags = line(&kernel::read("/proc/cpuinfo"), "flags").unwrap_or_default();
+    let gpu = match device {
+        Device::Cuda(index) => architecture(index as c_int),
+        _ => None,
+    };
+    flags.split_whitespace().map(ToOwned::to_owned).chain(gpu).collect()
 }
 
 /// Asks CUDA's runtime, which libtorch has loaded, for the architecture of a GPU.
@@ -277,9 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_has_the_instruction_sets_that_linux_names() {
-        let abilities = abilities(Device::Cpu);
-        assert!(cfg!(not(target_arch = "x86_64")) || abilities.iter().any(|it| it == "sse2"));
+    fn a_machine_has_the_instruction_sets_that_linux_names() {
+        // The code around a GPU's kernels needs them too.
+        for device in [Device::Cpu, Device::Cuda(99)] {
+            let abilities = abilities(device);
+            assert!(cfg!(not(target_arch = "x86_64")) || abilities.iter().any(|it| it == "sse2"));
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Metadata {
             return Ok(());
         }
         let missing = missing.join(", ");
-        Err(refused(format!("the package needs {missing}, which this machine's {kind} lacks")))
+        Err(refused(format!("the package needs {missing}, which this machine lacks")))
     }
 }
 
@@ -134,8 +134,9 @@ mod tests {
             (
                 "netdiv_needs",
                 "fma avx512f amx_tile",
-                "needs avx512f, amx_tile, which this machine's",
+                "needs avx512f, amx_tile, which this machine lacks",
             ),
+            ("netdiv_needs", "avx2 sm_90", "needs sm_90, which this machine lacks"),
             ("netdiv_needs", "", "has no netdiv_needs"),
         ] {
             let refusal = check(key, value, "fp32").expect_err(why);
