@@ -6,7 +6,9 @@ import argparse
 import ctypes
 import os
 import re
+import shutil
 import subprocess
+import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +60,9 @@ def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: 
     """
     from torch._inductor.cpu_vec_isa import pick_vec_isa
 
+    compiler, header = os.environ.get("CXX", "g++"), Path(sysconfig.get_path("include"), "Python.h")
+    if shutil.which(compiler) is None or not header.exists():
+        raise ExportError(f"--ahead needs {compiler} and {header}; install them (on Debian: g++ and python3-dev)")
     pick_vec_isa()  # its trial needs `link_libtorch`; it remembers the result
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.stem}.part.pt2")
@@ -72,13 +77,12 @@ def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: 
     }
     if device != "cpu":
         options["aot_inductor.embed_kernel_binary"] = True  # a node unpacks the library alone
-    torch._inductor.aoti_compile_and_package(program, package_path=str(part), inductor_configs=options)
     try:
+        torch._inductor.aoti_compile_and_package(program, package_path=str(part), inductor_configs=options)
         with zipfile.ZipFile(part) as archive:
             if any(name.endswith(".wrapper.json") for name in archive.namelist()):
                 raise ExportError(f"{path.name} would call operators that have no C interface; export it without --ahead")
         check(load(part, device))
-    except ExportError:
-        part.unlink()
-        raise
-    part.replace(path)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -177,7 +177,8 @@ def write_package(network: ModuleType, model: nn.Module, path: Path, precision: 
                 got, wanted = got[1:2], wanted[1:2]
             compare(got, wanted, precision, f"{path.name}, {rows} rows")
 
-    ahead.save(torch.export.export(model, batch(3), dynamic_shapes=dims), path, device, facts, check)
+    some = batch(min(3, largest + 1))  # neither 1, which export would take for a constant, nor too many
+    ahead.save(torch.export.export(model, some, dynamic_shapes=dims), path, device, facts, check)
 
 
 @torch.no_grad()
