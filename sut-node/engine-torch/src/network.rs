@@ -13,17 +13,11 @@ use crate::{
 /// A network on a device.
 pub(crate) enum Network {
     Script(CModule),
-    Package(BatchPackage),
-}
-
-/// A package that maps batches of tensors to tensors.
-pub(crate) struct BatchPackage {
-    package: Package,
-    limits: InputLimits,
+    Package(Package, InputLimits),
 }
 
 /// Inputs that a package was compiled for.
-struct InputLimits {
+pub(crate) struct InputLimits {
     inputs: Vec<Spec>,
     /// Maximum number of rows of a batch.
     largest: i64,
@@ -47,13 +41,9 @@ impl Network {
             check_precision(&module, precision)?;
             return Ok(Self::Script(module));
         }
-        let mut limits = None;
-        let package = Package::load(path, device, precision, |metadata| {
-            limits = Some(InputLimits::of(metadata, inputs, outputs)?);
-            Ok(())
-        })?;
-        let limits = limits.ok_or_else(|| Failure::failed("the package was not checked".into()))?;
-        Ok(Self::Package(BatchPackage { package, limits }))
+        let check = |metadata: &Metadata| InputLimits::of(metadata, inputs, outputs);
+        let (package, limits) = Package::load(path, device, precision, check)?;
+        Ok(Self::Package(package, limits))
     }
 
     /// Computes the outputs of a batch.
@@ -63,7 +53,7 @@ impl Network {
                 let inputs: Vec<_> = inputs.into_iter().map(IValue::Tensor).collect();
                 tensors_of(module.forward_is(&inputs)?)
             }
-            Self::Package(BatchPackage { package, limits }) => {
+            Self::Package(package, limits) => {
                 limits.check(&inputs)?;
                 package.run(&inputs)
             }

@@ -75,14 +75,14 @@ unsafe impl Send for Package {}
 unsafe impl Sync for Package {}
 
 impl Package {
-    /// Loads the package in a file onto a device. Fails if it does not fit this machine or the
-    /// precision, or if `check` fails for its metadata.
-    pub(crate) fn load(
+    /// Loads the package in a file onto a device, and returns the result of `check` for its metadata
+    /// too. Fails if it does not fit this machine or the precision, or if `check` fails.
+    pub(crate) fn load<T>(
         path: &str,
         device: Device,
         precision: &str,
-        check: impl FnOnce(&Metadata) -> Result<(), Failure>,
-    ) -> Result<Self, Failure> {
+        check: impl FnOnce(&Metadata) -> Result<T, Failure>,
+    ) -> Result<(Self, T), Failure> {
         let no_package = |why| format!("cannot load the package {path}: {why}; {EXPORT}");
         let file = c_text(path)?;
         let (mut offset, mut size, mut text) = (0, 0, ptr::null_mut());
@@ -94,7 +94,7 @@ impl Package {
         // SAFETY: the text is new.
         let metadata = Metadata::read(&unsafe { owned_text(text) })?;
         metadata.check(precision, device, &device::abilities(device))?;
-        check(&metadata)?;
+        let checked = check(&metadata)?;
         let library = in_memory(path, offset as u64, size)
             .map_err(|error| Failure::refused(no_package(error.to_string())))?;
         let place = match device {
@@ -108,8 +108,9 @@ impl Package {
             netdiv_package_load(library.as_ptr(), kind.as_ptr(), place.as_ptr(), &mut package)
         })
         .map_err(|error| error.of_file(no_package))?;
-        let package = NonNull::new(package);
-        package.map(Self).ok_or_else(|| Failure::failed("libtorch returned no package".into()))
+        let package = NonNull::new(package).map(Self);
+        let none = || Failure::failed("libtorch returned no package".into());
+        Ok((package.ok_or_else(none)?, checked))
     }
 
     /// Lets the package use tensors of a model file, by their names there, as its weights. Fails if

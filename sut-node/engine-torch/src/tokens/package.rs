@@ -36,7 +36,7 @@ impl DecodePackage {
         device: Device,
         precision: &str,
     ) -> Result<Self, Failure> {
-        let package = Package::load(path, device, precision, |metadata| {
+        let (package, ()) = Package::load(path, device, precision, |metadata| {
             if metadata.get("netdiv_model")? == script_id(script)? {
                 return Ok(());
             }

@@ -18,7 +18,7 @@ use crate::{
         interface::{Engine, EngineKind},
         plugin::{
             open::{check, place},
-            package::{self, is_package},
+            package::{self, COMPILER, is_package},
             run::PluginEngine,
             settings::{PluginConfig, PluginModelConfig, TensorPluginConfig},
             tokens::{TokenEngine, cannot_start},
@@ -113,8 +113,9 @@ fn load_tensors(
     ) {
         warn!("{why}");
     }
-    let compiled = is_package(&manifest.model).then_some("");
-    let (engine, framework) = (plugin.name().into(), package::framework(&plugin, compiled));
+    let compiler = if is_package(&manifest.model, &config.file) { COMPILER } else { "" };
+    let (engine, framework) =
+        (plugin.name().into(), format!("{} {}{compiler}", plugin.name(), plugin.version()));
     let engines = engines.into_iter().map(EngineKind::Batched).collect();
     Ok((Model { engine, framework, batch_sizes, ..model }, engines))
 }
@@ -126,7 +127,7 @@ fn load_tokens(
     node: &NodeSettings,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let served = &asked.served;
-    if is_package(&asked.file) {
+    if is_package(&asked.file, &config.file) {
         let why =
             "a package cannot compute prompts; name the .pt file, and keep the package beside it";
         return Err(EngineError::unsupported(asked.file.display(), why));
@@ -155,15 +156,10 @@ fn load_tokens(
                 beams: asked.beams,
                 ends: served.eos.iter().map(|id| *id as i32).collect(),
             };
-            let compiled = match &package {
-                Some(package) => package::load(&plugin, package, &settings),
-                None => Ok(None),
-            };
-            let model = compiled.and_then(|compiled| {
-                runs_package.fetch_or(compiled.is_some(), Ordering::Relaxed);
-                compiled.map_or_else(|| plugin.load_tokens(settings), Ok)
-            });
-            model.map_err(|error| cannot_start(asked, error))
+            let (model, compiled) = package::load(&plugin, package.as_deref(), settings)
+                .map_err(|error| cannot_start(asked, error))?;
+            runs_package.fetch_or(compiled, Ordering::Relaxed);
+            Ok(model)
         },
         |device, model| {
             let instance = model.open().map_err(|error| cannot_start(asked, error))?;
@@ -177,10 +173,12 @@ fn load_tokens(
         },
     )?;
     metrics::token_room(all.slots, all.cache_bytes);
-    let package = package.filter(|_| runs_package.into_inner());
-    let compiled = package.map(|package| model_sha256(&package)).transpose()?;
+    let compiler = match package.filter(|_| runs_package.into_inner()) {
+        Some(package) => format!("{COMPILER} (package {})", model_sha256(&package)?),
+        None => String::new(),
+    };
     let model = Model {
-        framework: package::framework(&plugin, compiled.as_deref()),
+        framework: format!("{} {}{compiler}", plugin.name(), plugin.version()),
         sha256,
         ..Model::of_language(plugin.name(), served)
     };
