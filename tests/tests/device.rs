@@ -74,11 +74,14 @@ fn models_are_loaded_onto_several_devices_at_the_same_time_if_the_plugin_allows_
         ("-DFLAGS=NETDIV_USABLE|NETDIV_PARALLEL_LOADS", "loaded together"),
         ("-DFLAGS=NETDIV_USABLE", "loaded alone"),
     ] {
-        let device = device("ms 1 together", &[flags]);
-        device.node(TOML, &["--devices", "device:0,device:0"]);
-        let mut loads = trace(&device);
+        let together = device("ms 1 together", &[flags]);
+        together.node(TOML, &["--devices", "device:0,device:0"]);
+        let mut loads = trace(&together);
         loads.retain(|line| line.starts_with("loaded"));
         assert_eq!(loads, [expected; 2], "{flags}");
+        let broken = device("ms 1 unknown", &[flags]);
+        let refused = broken.try_node(TOML, &["--devices", "device:0,device:1"]);
+        assert_refused(refused, "device:0: the model");
     }
 }
 

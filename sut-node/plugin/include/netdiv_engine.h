@@ -12,8 +12,8 @@
  * netdiv_token_engine: load, then for each instance open, warm_up, and submit/step until all samples have ended.
  *
  * Threads: one thread at a time calls `devices`, `load`, `unload`, `open` and `close`, of either kind, but not always
- * the same thread; only loads onto devices with NETDIV_PARALLEL_LOADS may overlap. One thread at a time uses an instance, except for `wait`; several threads may use different instances
- * of a model concurrently.
+ * the same thread; only loads onto devices with NETDIV_PARALLEL_LOADS may overlap. One thread at a time uses an
+ * instance, except for `wait`; several threads may use different instances of a model concurrently.
  *
  * Errors: every function that can fail returns a netdiv_status. Unless it is NETDIV_OK, the function has written the
  * reason to `error`, zero-terminated and truncated to its room. No C++ exception may leave a function.

@@ -40,6 +40,14 @@ impl EngineError {
         Self::Start(format!("the model {model} cannot be served: {why}"))
     }
 
+    /// Adds the name of the device onto which a model cannot be loaded.
+    pub(crate) fn on(self, device: &str) -> Self {
+        match self {
+            Self::Start(why) => Self::Start(format!("{device}: {why}")),
+            other => other,
+        }
+    }
+
     /// True if the device or the engine's process is lost, so that the node has to end.
     pub(crate) fn is_lost_device(&self) -> bool {
         matches!(self, Self::Plugin(PluginError::DeviceLost(_)) | Self::Lost(_))

@@ -115,9 +115,10 @@ impl Placement {
                 thread::Builder::new().spawn_scoped(scope, move || load(device, self.threads))
             });
             let loading: Vec<_> = loading.collect();
-            let models = loading
-                .into_iter()
-                .map(|thread| thread?.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let models = loading.into_iter().zip(&self.devices).map(|(thread, device)| {
+                let model = thread?.join().unwrap_or_else(|panic| resume_unwind(panic));
+                model.map_err(|error| error.on(device))
+            });
             models.collect::<Result<Vec<M>, EngineError>>()
         })?;
         let mut filled = Vec::new();
