@@ -20,8 +20,8 @@ import made
 from plugin import Batches, Engine
 
 ROUNDS, SECONDS = 5, 1.0
-DEFAULT = ["digits:8", "resnet50:8", "retinanet:8", "bert:8", "unet3d:8", "dlrm:8", "tiny-llama:1", "tiny-llama:4", "tiny-llama:16",
-           "tiny-llama-bf16:1", "tiny-gptj:1"]
+DEFAULT = ["digits:8", "resnet50:8", "resnet50-full:4", "retinanet:8", "bert:8", "unet3d:8", "dlrm:8", "tiny-llama:1", "tiny-llama:4",
+           "tiny-llama:16", "tiny-llama-bf16:1", "tiny-gptj:1"]
 
 
 def full(name: str, ending: str) -> tuple[Path, dict]:
