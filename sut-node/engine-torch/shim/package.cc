@@ -3,6 +3,7 @@
 // Every function returns null, or an error text that the caller frees with free().
 
 #include <ATen/ATen.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
 
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "guarded.h"
 
@@ -18,7 +20,17 @@ using torch::inductor::AOTIModelContainerRunner;
 
 namespace {
 
+// Returns the number of times that memory of a GPU could not be allocated.
+int64_t times_full(c10::Device device) {
+    return device.is_cpu() ? 0 : c10::getDeviceAllocator(device.type())->getDeviceStats(device.index()).num_ooms;
+}
+
 struct Package {
+    explicit Package(c10::Device device) : device(device) {}
+
+    c10::Device device;
+    // `times_full` after the last failure.
+    std::atomic<int64_t> full{0};
     // Tensors of the caller that the library uses as weights, by its own names for them.
     std::unordered_map<std::string, at::Tensor> shared;
     std::unique_ptr<AOTIModelContainerRunner> runner;
@@ -67,7 +79,7 @@ char *netdiv_package_load(const char *library, const char *kind, const char *dev
         auto &registry = torch::inductor::getAOTIModelRunnerRegistry();
         auto make = registry.find(kind);
         TORCH_CHECK(make != registry.end(), "this libtorch runs no packages on ", kind);
-        auto loaded = std::make_unique<Package>();
+        auto loaded = std::make_unique<Package>(c10::Device(device));
         // Several threads run the package at the same time, so that it must not queue them.
         loaded->runner = make->second(library, 1, device, "", /*run_single_threaded=*/true);
         *package = loaded.release();
@@ -104,8 +116,15 @@ char *netdiv_package_run(Package *package, at::Tensor *const *inputs, size_t cou
         std::unique_lock<std::mutex> alone(package->first, std::defer_lock);
         if (!package->has_run)
             alone.lock();
-        for (at::Tensor &output : package->runner->boxed_run(std::move(given)))
-            take(outputs, new at::Tensor(std::move(output)));
+        try {
+            for (at::Tensor &output : package->runner->boxed_run(std::move(given)))
+                take(outputs, new at::Tensor(std::move(output)));
+        } catch (...) {
+            // AOTInductor only logs the reason.
+            int64_t full = times_full(package->device);
+            TORCH_CHECK(full == package->full.exchange(full), "out of memory: the package cannot allocate its tensors");
+            throw;
+        }
         package->has_run = true;
     });
 }
