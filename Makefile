@@ -315,7 +315,7 @@ gpu-kit: $(if $(PROGRAMS),,build)
 # Packages, which AOTInductor compiles here, in the plug-in and in a node without compiler and Python; PYTHON and PROGRAMS as below.
 # The compiler's cache in $(TARGET)/packages makes it faster the second time.
 .PHONY: packages-test
-packages-test: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made)
+packages-test: libtorch $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	mkdir -p $(TARGET)/packages
 	PROGRAMS=$(or $(PROGRAMS),$(TARGET)/release) FOLDER=$(TARGET)/packages LIBTORCH=$(abspath target/libtorch) \
 		PYTHONPATH=deploy/models:tests/models $(or $(PYTHON),$(TARGET)/models-venv/bin/python) -m unittest discover --quiet \
