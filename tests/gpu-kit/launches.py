@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 import torch._inductor.config
 import triton
-from torch import Tensor, nn
+from torch import Tensor
 from torch._dynamo.device_interface import CudaInterface
 from torch._inductor import decomposition
 from torch._inductor.fx_passes.post_grad import post_grad_passes
@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from hugging_face import shape_of
-from language_model import LanguageModel
+from language_model import LanguageModel, Step
 
 LIMIT = 12  # TorchScript launches some 20
 ROWS, SLOTS, ROOM, LENGTH = 8, 17, 512, 256
@@ -81,23 +81,12 @@ def simulate_gpu() -> None:
     torch._inductor.config.triton.autotune_at_compile_time = False
 
 
-class Step(nn.Module):
-    """A decoding step, from ids to the next ids; its length is that of `seen`."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids: Tensor, positions: Tensor, seen: Tensor, *caches: Tensor) -> Tensor:
-        return self.model.logits(self.model.decode(ids, positions, seen.size(0), list(caches))).argmax(-1)
-
-
 def exported(layers: int) -> tuple[torch.export.ExportedProgram, tuple[Tensor, ...]]:
     """Returns the decoding step of a model with this number of layers, and its inputs."""
     model = LanguageModel(shape_of(LLAMA | {"num_hidden_layers": layers}, "LLAMA"), torch.bfloat16).eval().requires_grad_(False)
     caches = [torch.zeros(SLOTS, ROOM, 2 * model.groups, model.width, dtype=torch.bfloat16) for _ in range(layers)]
     inputs = torch.arange(ROWS), torch.arange(ROWS), torch.empty(LENGTH), *caches
-    return torch.export.export(Step(model), inputs).run_decompositions(decomposition.select_decomp_table()), inputs
+    return torch.export.export(Step(model, True), inputs).run_decompositions(decomposition.select_decomp_table()), inputs
 
 
 def lowered(program: torch.export.ExportedProgram, inputs: tuple[Tensor, ...]) -> str:
