@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_node_common::process::absolute;
+use netdiv_node_common::process::{absolute, with_page_paths};
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, SampleForm, Table},
@@ -243,7 +243,7 @@ fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
     let mut made = Vec::new();
     let written = files.iter().try_for_each(|(name, text)| {
         let path = folder.join(name);
-        output::write(&path, text.as_bytes())?;
+        output::write(&path, with_page_paths(text).as_bytes())?;
         made.push(path);
         Ok(())
     });

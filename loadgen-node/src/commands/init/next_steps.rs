@@ -141,9 +141,9 @@ fn data_and_model(template: &TemplateValues<'_>) -> Vec<String> {
             Engine::Torch => format!(
                 "# Export the model as NETDIV/deploy/models/README.md describes. The model of {NODE} is its manifest."
             ),
-            engine => format!(
-                "# NETDIV/docs/ENGINES.md describes the model of {NODE} for the engine {engine}."
-            ),
+            engine => {
+                format!("# docs/ENGINES.md describes the model of {NODE} for the engine {engine}.")
+            }
         },
     ]
 }
@@ -155,7 +155,7 @@ fn serving_engine(template: &TemplateValues<'_>) -> Option<String> {
     let context = context.filter(|_| template.engine == Engine::Openai)?;
     Some(format!(
         "vllm serve CHECKPOINT --served-model-name {} --host 127.0.0.1 --port 8000 --max-num-seqs 256 --max-model-len {context} \
-         --no-enable-prefix-caching --generation-config vllm --enable-prompt-tokens-details    # on each node; NETDIV/docs/ENGINES.md has other engines",
+         --no-enable-prefix-caching --generation-config vllm --enable-prompt-tokens-details    # on each node; docs/ENGINES.md has other engines",
         template.benchmark.name
     ))
 }

@@ -18,6 +18,7 @@ use tracing_subscriber::{
 
 use crate::{
     process::{
+        documents::with_page_paths,
         kept_log::Sink,
         log_format::LogFormat,
         rate_limit::{CallSites, RateLimitedFormat},
@@ -114,14 +115,14 @@ const USAGE: u8 = 2;
 pub fn report_usage_error(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && LogFormat::asked() == Ok(LogFormat::Json) {
         error!("{}", error.render().to_string().trim_end());
-    } else if let (false, Some(columns)) = (error.use_stderr(), columns()) {
+    } else if error.use_stderr() {
+        let _ = error.print();
+    } else {
         let help = error.render();
-        let is_coloured = is_coloured(true, |name| env::var_os(name));
+        let is_coloured = is_coloured(io::stdout().is_terminal(), |name| env::var_os(name));
         let help = if is_coloured { help.ansi().to_string() } else { help.to_string() };
         // A failure to print cannot be reported.
-        let _ = io::stdout().write_all(fold_tables(&help, Some(columns)).as_bytes());
-    } else {
-        let _ = error.print();
+        let _ = io::stdout().write_all(fold_tables(&with_page_paths(&help), columns()).as_bytes());
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }

@@ -1,6 +1,7 @@
 //! Process of both programs: settings from a file and the command line, logging, signals, cores.
 
 mod command_line;
+mod documents;
 mod kept_log;
 mod log_format;
 mod logging;
@@ -17,6 +18,7 @@ use std::io::{self, Write as _};
 
 use crate::sanitise::printable;
 pub use command_line::{OTHER_VARIABLES, command, parse, program};
+pub use documents::with_page_paths;
 pub use kept_log::{keep_log, last_of_log, release_log, show_below_log};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, LogGuard, report_usage_error, start_logging};
@@ -27,10 +29,11 @@ pub use signals::{Signal, Signals, on_hangup, wait_for_stop_signal};
 pub use terminal::{columns, fold_tables};
 pub use units::{ByteCount, TimeSpan};
 
-/// Prints lines to standard output, with unprintable characters such as a peer's control characters
-/// escaped. A closed pipe is not an error, because the reader may have ended.
+/// Prints lines to standard output, with the paths of pages, and with unprintable characters such as
+/// a peer's control characters escaped. A closed pipe is not an error, because the reader may have
+/// ended.
 pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
-    match writeln!(io::stdout(), "{}", printable(&text.to_string())) {
+    match writeln!(io::stdout(), "{}", printable(&with_page_paths(&text.to_string()))) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -1,11 +1,14 @@
 //! Writer of log lines to standard error. It escapes text of peers, so that it cannot control the
-//! terminal. A line of JSON remains one object.
+//! terminal, and writes the paths of pages. A line of JSON remains one object.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::sanitise::{is_unprintable, printable};
+use crate::{
+    process::documents::with_page_paths,
+    sanitise::{is_unprintable, printable},
+};
 
 /// Maximum length of a line, in bytes. Text of peers is cut earlier; this limits all other text.
 const LINE_BYTES: usize = 16 << 10;
@@ -36,6 +39,7 @@ const COLOUR: &str = "\u{1b}[";
 impl<W: Write> Write for SanitisingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let whole = String::from_utf8_lossy(bytes);
+        let whole = with_page_paths(&whole);
         if self.form == Form::Json {
             self.to.write_all(shown_json(&whole, LINE_BYTES).as_bytes())?;
             return Ok(bytes.len());
