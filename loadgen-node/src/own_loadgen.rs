@@ -28,9 +28,9 @@ pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError
     )))
 }
 
-/// Returns the text that `--version` prints: the program's version, the git revision if it was built
-/// in a clone, its LoadGen, and the round that it can run. Returns nothing without that option, so
-/// that no other command reads the table at its start.
+/// Returns the text that `--version` prints: the program's version and git revision, its LoadGen, and
+/// the round that it can run. Returns nothing without that option, so that no other command reads
+/// the table at its start.
 pub(crate) fn version() -> Resettable<Str> {
     if !std::env::args_os().any(|arg| arg == "--version") {
         return Resettable::Reset;

@@ -1,16 +1,22 @@
 //! The git revision of a program's sources, for its build script.
 
-use std::{path::Path, process::Command};
+use std::{env, path::Path, process::Command};
 
-/// Sets `NETDIV_VERSION`, which `--version` prints: the version, and the revision if the folder `top` is
-/// a clone. Only edits of `parts` count as changes. Makes Cargo run the build script again after a
-/// commit and after an edit of a part.
+/// Variable with the revision of sources that are no clone, such as those of an image.
+const REVISION: &str = "NETDIV_REVISION";
+
+/// Sets `NETDIV_VERSION`, which `--version` prints: the version and the revision, from the variable
+/// [`REVISION`] or, if the folder `top` is a clone, from git. Only edits of `parts` count as
+/// changes. Makes Cargo run the build script again after a commit and after an edit of a part.
 pub(crate) fn state(top: &Path, parts: &[&str]) {
     for part in parts {
         println!("cargo::rerun-if-changed={}", top.join(part).display());
     }
-    let revision = revision(top, parts).unwrap_or_default();
-    println!("cargo::rustc-env=NETDIV_VERSION={}{revision}", env!("CARGO_PKG_VERSION"));
+    println!("cargo::rerun-if-env-changed={REVISION}");
+    let given = env::var(REVISION).ok().filter(|revision| !revision.is_empty());
+    let revision = given.or_else(|| revision(top, parts));
+    let revision = revision.as_deref().unwrap_or("unknown revision");
+    println!("cargo::rustc-env=NETDIV_VERSION={} ({revision})", env!("CARGO_PKG_VERSION"));
 }
 
 fn revision(top: &Path, parts: &[&str]) -> Option<String> {
@@ -29,5 +35,5 @@ fn revision(top: &Path, parts: &[&str]) -> Option<String> {
         println!("cargo::rerun-if-changed={}", log.display());
     }
     let edits = git(&[&["status", "--porcelain", "--"], parts].concat())?;
-    Some(format!(" ({revision}{})", if edits.is_empty() { "" } else { " with changes" }))
+    Some(format!("{revision}{}", if edits.is_empty() { "" } else { " with changes" }))
 }

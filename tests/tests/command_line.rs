@@ -33,13 +33,15 @@ fn refused_with(name: &str, args: &[&str], variables: &[(&str, &str)], words: &[
 
 #[test]
 fn both_programs_state_the_revision_of_their_sources() {
-    let has_revision = |name| {
+    let revision = |name| {
         let text = printed(name, &["--version"]);
-        let version = format!("{name} {}", env!("CARGO_PKG_VERSION"));
-        let rest = text.strip_prefix(&version).expect("a version");
-        rest.starts_with(" (") && rest.lines().next().is_some_and(|line| line.ends_with(')'))
+        let version = format!("{name} {} (", env!("CARGO_PKG_VERSION"));
+        let rest = text.strip_prefix(&version).unwrap_or_else(|| panic!("{version} in {text}"));
+        let (revision, _) = rest.split_once(")\n").expect("a revision");
+        assert_eq!(text.contains("\nLoadGen "), name == "loadgen-node", "{text}");
+        revision.trim_end_matches(" with changes").to_owned()
     };
-    assert_eq!(has_revision("sut-node"), has_revision("loadgen-node"));
+    assert_eq!(revision("sut-node"), revision("loadgen-node"));
 }
 
 const RUN: [&str; 8] = [

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Splits the text that `--version` prints, such as `0.2.0 (2f1e9c0ab3)`, into the version and the
-/// git revision, which is empty if it is unknown.
+/// git revision.
 pub fn version_labels(text: &str) -> [&str; 2] {
     let (version, revision) = text.split_once(" (").unwrap_or((text, ""));
     [version, revision.trim_end_matches(')')]
@@ -75,11 +75,12 @@ mod tests {
     }
 
     #[test]
-    fn a_version_has_a_revision_if_it_was_built_in_a_clone() {
+    fn a_version_has_a_revision() {
         for (text, labels) in [
             ("0.2.0", ["0.2.0", ""]),
             ("0.2.0 (2f1e9c0ab3)", ["0.2.0", "2f1e9c0ab3"]),
             ("0.2.0 (2f1e9c0ab3 with changes)", ["0.2.0", "2f1e9c0ab3 with changes"]),
+            ("0.2.0 (unknown revision)", ["0.2.0", "unknown revision"]),
         ] {
             assert_eq!(version_labels(text), labels);
         }

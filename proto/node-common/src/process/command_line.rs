@@ -22,7 +22,7 @@ const PREFIX: &str = "NETDIV_";
 
 /// Variables with the prefix that are not options, but have a meaning for a build, a test,
 /// libtorch, or the evidence.
-pub const OTHER_VARIABLES: [&str; 13] = [
+pub const OTHER_VARIABLES: [&str; 14] = [
     "NETDIV_CONTAINER_IMAGE",
     "NETDIV_DIAGRAM_OUT",
     "NETDIV_FAULT",
@@ -30,6 +30,7 @@ pub const OTHER_VARIABLES: [&str; 13] = [
     "NETDIV_LOADGEN_DIR",
     "NETDIV_LOADGEN_ORIGIN",
     "NETDIV_LOADGEN_RELEASE",
+    "NETDIV_REVISION",
     "NETDIV_RULES_TEXT",
     "NETDIV_SEED",
     "NETDIV_TEST_TRANSPORT",
