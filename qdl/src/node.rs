@@ -152,6 +152,10 @@ async fn ask(
     let not_a_node = |why: String| {
         ConnectError::Unfit(format!("the server at {address} is not a SUT node: {why}"))
     };
+    let other_release = |why: String| {
+        let remedy = "install the same release on both";
+        ConnectError::Unfit(format!("the node at {address} {why}; {remedy}"))
+    };
     let description = match answer {
         Ok(description) => description,
         Err(status) => {
@@ -165,15 +169,18 @@ async fn ask(
                 }
                 tonic::Code::Unavailable => ConnectError::Unreachable { address, why },
                 tonic::Code::ResourceExhausted => ConnectError::Full { address, why },
+                // Over QUIC, a node refuses the version of the call's header.
+                tonic::Code::FailedPrecondition => {
+                    other_release(format!("refuses this program: {why}"))
+                }
                 _ => not_a_node(why),
             });
         }
     };
     if description.protocol_version != PROTOCOL_VERSION {
         let theirs = description.protocol_version;
-        return Err(ConnectError::Unfit(format!(
-            "the node at {address} speaks version {theirs} of the wire contract, this program version {PROTOCOL_VERSION}; \
-             install the same release on both"
+        return Err(other_release(format!(
+            "speaks version {theirs} of the wire contract, this program version {PROTOCOL_VERSION}"
         )));
     }
     if description.nonce != nonce {

@@ -15,8 +15,19 @@ use wait_timeout::ChildExt as _;
 /// each.
 const TRANSPORT: &str = "NETDIV_TEST_TRANSPORT";
 
-/// Returns the path of a program: beside the current program, or one folder up if that is a test.
+/// Returns the program of another build, if the environment names it: `NETDIV_TEST_SUT_NODE` is the
+/// path of `sut-node`.
+pub fn other_build(name: &str) -> Option<PathBuf> {
+    let variable = format!("NETDIV_TEST_{}", name.to_uppercase().replace('-', "_"));
+    env::var_os(variable).map(PathBuf::from)
+}
+
+/// Returns the path of a program: that of another build, or beside the current program, or one
+/// folder up if that is a test.
 pub fn program(name: &str) -> PathBuf {
+    if let Some(other) = other_build(name) {
+        return other;
+    }
     let own = std::env::current_exe().expect("a program knows its own file");
     let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
     let built = found.into_iter().find(|program| program.is_file());

@@ -39,6 +39,7 @@ mod probe;
 mod python;
 mod python_tokens;
 mod relay;
+mod releases;
 mod report;
 mod rules;
 mod sampling;
