@@ -3,7 +3,7 @@
 #
 #   deploy/container/build.sh node|node-torch|loadgen IMAGE [OPTION…]
 #
-# IMAGE is the name under which machines will run it: registry.example.com/netdiv-node:0.1.0. Options are passed to the builder:
+# IMAGE is the name under which machines will run it: registry.example.com/netdiv-node:0.2.0. Options are passed to the builder:
 # --build-arg RUNTIME=…, --network host. BUILD in the environment is `podman build` (default), `buildah build` or `docker build`.
 set -euo pipefail
 
