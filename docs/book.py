@@ -11,9 +11,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHAPTERS = {
-    "For users": ["docs/QUICKSTART", "docs/SCOPE", "docs/GLOSSARY", "docs/OPERATING", "docs/ENGINES", "docs/SWEEP", "docs/FABRIC",
+    "For users": ["docs/README", "docs/QUICKSTART", "docs/SCOPE", "docs/GLOSSARY", "docs/OPERATING", "docs/ENGINES", "docs/SWEEP", "docs/FABRIC",
                   "docs/SUBMISSION", "docs/DEPLOYMENT", "docs/RECORDS", "docs/RELIABILITY"],
-    "For auditors and developers": ["docs/RULES", "docs/PROTOCOL", "docs/BENCHMARKING", "docs/ARCHITECTURE", "SECURITY", "CONTRIBUTING"],
+    "For auditors and developers": ["docs/AUDITING", "docs/RULES", "docs/PROTOCOL", "docs/BENCHMARKING", "docs/ARCHITECTURE", "SECURITY", "CONTRIBUTING"],
 }
 FOLDERS = {"Generated tables": "generated", "Decisions": "adr"}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")

@@ -6,9 +6,9 @@ use clap::Command;
 use netdiv_node_common::process::{OTHER_VARIABLES, command};
 
 /// Checks the help and the options of a program and its commands, and the index of the commands in
-/// the page for operators.
+/// docs/README.md.
 pub(crate) fn check(program: &Command) {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/OPERATING.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/README.md");
     let index = index(program);
     assert!(std::fs::read_to_string(page).unwrap().contains(&index), "it has to have:\n{index}");
     let program = command(program.clone());
