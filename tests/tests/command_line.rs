@@ -1,13 +1,14 @@
 //! Command lines of both programs: sources of settings, units, help, completions and man pages.
 
 use std::{
+    fs,
     io::Write as _,
     process::{Command, Stdio},
 };
 
 use e2e::{
     Folder, LoadGen, SutNode, npy,
-    process::{Ended, command, loadgen_node},
+    process::{Ended, command, loadgen_node, program},
 };
 
 /// Runs a program with environment variables.
@@ -42,6 +43,33 @@ fn both_programs_state_the_revision_of_their_sources() {
         revision.trim_end_matches(" with changes").to_owned()
     };
     assert_eq!(revision("sut-node"), revision("loadgen-node"));
+}
+
+#[test]
+fn messages_and_help_have_the_paths_of_installed_pages() {
+    // Beside the programs, so that they can be linked.
+    let beside = program("sut-node");
+    let folder = tempfile::tempdir_in(beside.parent().expect("a folder")).expect("a folder");
+    let pages = folder.path().join("share/doc/netdiv/docs");
+    for new in [&pages, &folder.path().join("bin")] {
+        fs::create_dir_all(new).expect("a folder");
+    }
+    let pages = pages.canonicalize().expect("a path");
+    for (name, args, page) in [
+        ("sut-node", &["--engine", "openai"][..], "ENGINES.md"),
+        ("sut-node", &["--help-all"], "SUBMISSION.md#describe-the-machines"),
+        ("loadgen-node", &["run", "--help"], "OPERATING.md#name-the-nodes"),
+    ] {
+        let installed = folder.path().join("bin").join(name);
+        if !installed.exists() {
+            fs::hard_link(program(name), &installed).expect("a link");
+        }
+        let text = Ended::of(Command::new(&installed).args(args)).said();
+        let path = format!("{}/{page}", pages.display());
+        assert!(text.contains(&path), "{path} in\n{text}");
+        let text = ended(name, args, &[]).said();
+        assert!(text.contains(&format!("docs/{page}")) && !text.contains(&path), "{text}");
+    }
 }
 
 const RUN: [&str; 8] = [
