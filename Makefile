@@ -12,7 +12,7 @@ ifdef LOADGEN
 export NETDIV_LOADGEN_RELEASE := $(LOADGEN)
 endif
 
-.PHONY: build libtorch demo test lint bench bench-cores bench-compare testbed rehearsal soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
+.PHONY: build libtorch demo test lint bench bench-cores bench-compare compatibility testbed rehearsal soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -126,16 +126,25 @@ $(TARGET)/aiohttp/made: tests/bench/requirements.txt
 	$(TARGET)/aiohttp/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# Two builds in turn, ROUNDS times: that of BASE, a git reference or the folder of a checkout that is built, and this one.
+# Another build: BASE is a git reference, or the folder of a checkout that is built.
 BASE ?= main
-ROUNDS ?= 10
-bench-compare: build
-	base=$(BASE); if ! [ -d "$$base" ]; then \
+SET_BASE = base=$(BASE); if ! [ -d "$$base" ]; then \
 		base=$(abspath $(TARGET))/compare/$$(git rev-parse --short "$(BASE)") && \
 		{ [ -d "$$base" ] || git worktree add --detach "$$base" "$(BASE)"; } && \
 		(cd "$$base" && unset CARGO_TARGET_DIR && $(CARGO) build --release --bins --locked) || exit 1; \
-	fi; \
-	$(TARGET)/release/bench compare "$$base/target/release" $(ROUNDS)
+	fi; base=$$(realpath "$$base")/target/release
+
+# Measures BASE and this build in turn, ROUNDS times.
+ROUNDS ?= 10
+bench-compare: build
+	$(SET_BASE); $(TARGET)/release/bench compare "$$base" $(ROUNDS)
+
+# Runs each program of BASE with the other one of this build.
+compatibility: build
+	$(SET_BASE); for transport in grpc quic; do for other in SUT_NODE=sut-node LOADGEN_NODE=loadgen-node; do \
+		env NETDIV_TEST_TRANSPORT=$$transport "NETDIV_TEST_$${other%=*}=$$base/$${other#*=}" \
+			$(CARGO) test --release --workspace --locked --test all -- releases:: || exit 1; \
+	done; done
 
 # Faults between hosts, on this machine, and file systems without room; docs/BENCHMARKING.md says what it needs.
 testbed: build
