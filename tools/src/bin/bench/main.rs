@@ -1,6 +1,7 @@
 //! Measures throughput and cost on this machine: `bench [TABLES] [RUNS] [FOLDER]` prints tables in
-//! Markdown, and writes them as documents into FOLDER. TABLES is a prefix of table names; without
-//! it, all tables are measured. All processes share the machine, so only ratios are meaningful.
+//! Markdown, and writes them as documents into FOLDER. TABLES is a prefix of table names, or the
+//! name of a document; without it, all tables are measured. All processes share the machine, so
+//! only ratios are meaningful.
 //!
 //! - `transports.rs`: the QDL without LoadGen, beside plain sockets (`raw.rs`) and generated code
 //!   (`stock.rs`)

@@ -51,11 +51,11 @@ const SECTIONS: [(Document, &[Table]); 4] = [
     ),
 ];
 
-/// Returns the tables whose names begin with this text.
+/// Returns the tables whose names begin with this text, or those of the document with this name.
 pub fn chosen(beginning: &str) -> Result<Vec<Section>, String> {
     let of = |(document, all): (Document, &[Table])| {
-        let tables: Vec<_> =
-            all.iter().copied().filter(|(name, _)| name.starts_with(beginning)).collect();
+        let is_chosen = |name: &str| name.starts_with(beginning) || document.0 == beginning;
+        let tables: Vec<_> = all.iter().copied().filter(|(name, _)| is_chosen(name)).collect();
         let is_whole = tables.len() == all.len();
         Section { document, tables, is_whole }
     };
@@ -139,6 +139,10 @@ mod tests {
         assert_eq!(names("tokens-p"), (vec!["tokens-peak"], false));
         let (tokens, is_whole) = names("tokens");
         assert!(is_whole && tokens.iter().all(|name| name.starts_with("tokens-")));
+        assert_eq!(
+            names("benchmarks.md"),
+            (vec!["transports", "loadgen", "growth", "cores"], true)
+        );
         assert!(chosen("tables").unwrap_err().contains("tokens-offline"));
     }
 
