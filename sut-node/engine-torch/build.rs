@@ -6,8 +6,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=shim");
     // torch-sys exports libtorch's folder `lib`.
     let lib = PathBuf::from(env::var("DEP_TCH_LIBTORCH_LIB")?);
-    // The unit tests link libtorch. A node loads libtorch itself, before the plug-in.
-    println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
+    // The unit tests link libtorch. A node loads it before the plug-in: a release needs no path.
+    let rpath = env::var("LIBTORCH_RPATH").unwrap_or_else(|_| lib.display().to_string());
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{rpath}");
     let include = lib.parent().ok_or("libtorch's lib has no parent folder")?.join("include");
     cc::Build::new()
         .cpp(true)
