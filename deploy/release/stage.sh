@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Lays out what a tarball and the Debian package share: programs, manual pages, completions, C header, scripts, documents.
+#
+#   deploy/release/stage.sh PROGRAMS PREFIX
+#
+# PROGRAMS is the folder of the programs and, where the package shall have it, of the plug-in torch. PREFIX is /usr in a package.
+set -euo pipefail
+
+if [ $# != 2 ]; then
+    sed -n 's/^#   //p' "$0" >&2
+    exit 2
+fi
+programs=$(realpath "$1")
+mkdir -p "$2"
+prefix=$(realpath "$2")
+cd "$(dirname "$0")/../.."
+umask 022
+
+mkdir -p "$prefix/share/man/man1"
+# `loadgen-node tax` looks for netdiv-in-process in its own folder.
+for program in sut-node loadgen-node netdiv-in-process; do
+    if ! [ -x "$programs/$program" ]; then
+        echo "$programs/$program is missing: build it with \`make build\`, or pass its folder" >&2
+        exit 2
+    fi
+    install -D -t "$prefix/bin" "$programs/$program"
+    strip --remove-section=.comment --remove-section=.note "$prefix/bin/$program"
+done
+install -t "$prefix/bin" deploy/release/netdiv-demo
+for program in sut-node loadgen-node; do
+    "$programs/$program" man "$prefix/share/man/man1"
+    for shell in bash/bash-completion/completions/$program zsh/zsh/vendor-completions/_$program fish/fish/vendor_completions.d/$program.fish; do
+        file=$prefix/share/${shell#*/}
+        mkdir -p "$(dirname "$file")"
+        "$programs/$program" completions "${shell%%/*}" >"$file"
+    done
+done
+gzip -9n "$prefix"/share/man/man1/*.1
+install -D -m 644 -t "$prefix/include" sut-node/plugin/include/netdiv_engine.h
+
+# Copies the files of folders: BELOW FOLDER […].
+copy() {
+    local file below=$1
+    shift
+    find "$@" -type f -not -path '*/__pycache__/*' -print0 | while IFS= read -r -d '' file; do
+        install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$below/$file"
+    done
+}
+(cd deploy && copy "$prefix/share/netdiv" submit.sh submit data/prepare data/requirements.txt data/netdiv_data)
+# As in the sources, so that the documents' links lead somewhere.
+copy "$prefix/share/doc/netdiv" README.md SECURITY.md docs examples deploy/{compose,grafana,kubernetes,mlcflow,models,prometheus,slurm,systemd}
+rm -r "$prefix"/share/doc/netdiv/docs/{upstream,book.py,book.toml}
