@@ -360,3 +360,17 @@ pictures: $(if $(PROGRAMS),,build)
 .PHONY: deb
 deb: $(if $(PROGRAMS),,build)
 	deploy/debian/build.sh $(or $(PROGRAMS),$(TARGET)/release) $(TARGET)/deb
+
+# A release in RELEASE: tarball, Debian package, wheels, images, SBOM, checksums, for glibc 2.28 and later. As root on Debian 12, with the
+# packages binutils, buildah, dpkg-dev and mmdebstrap. `release-compare` makes it a second time in another folder, and compares both.
+RELEASE ?= out/release
+RELEASE_WORK := $(TARGET)/release-build
+.PHONY: release release-compare
+release: $(RELEASE_WORK)/cyclonedx/bin/cargo-cyclonedx
+	deploy/release/release.sh $(RELEASE_WORK) $(RELEASE)
+
+release-compare:
+	CYCLONEDX=$(RELEASE_WORK)/cyclonedx deploy/release/compare.sh $(TARGET)/release-compare $(RELEASE)
+
+$(RELEASE_WORK)/cyclonedx/bin/cargo-cyclonedx:
+	$(CARGO) install cargo-cyclonedx --version 0.5.9 --locked --root $(RELEASE_WORK)/cyclonedx

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes a release of the current commit: tarball, Debian package, wheels, images, SBOM, changes, checksums.
+#
+#   deploy/release/release.sh WORK OUTPUT
+#
+# As root on Debian 12. WORK keeps what Cargo builds, and contains cyclonedx/bin/cargo-cyclonedx; OUTPUT is replaced. IMAGES=0 omits the images.
+set -euo pipefail
+
+if [ $# != 2 ]; then
+    sed -n 's/^#   //p' "$0" >&2
+    exit 2
+fi
+for tool in mmdebstrap strip dpkg-deb dpkg-shlibdeps $([ "${IMAGES-1}" = 0 ] || echo buildah); do
+    if ! command -v "$tool" >/dev/null; then
+        echo "$tool is missing: install it with apt-get install binutils buildah dpkg-dev mmdebstrap" >&2
+        exit 2
+    fi
+done
+rm -rf "$2"
+mkdir -p "$1" "$2"
+work=$(realpath "$1") output=$(realpath "$2")
+cd "$(dirname "$0")/../.."
+here=deploy/release
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+umask 022
+# What may go wrong goes wrong before the programs are compiled.
+awk -v "head=## [$version]" 'index($0, "## [") == 1 { inside = index($0, head) == 1 } inside' CHANGELOG.md >"$output/CHANGES.md"
+if ! [ -s "$output/CHANGES.md" ]; then
+    echo "CHANGELOG.md has no section [$version]: rename \"Unreleased\"" >&2
+    exit 2
+fi
+python3 $here/sbom.py "$version" "$work/cyclonedx/bin/cargo-cyclonedx" "$output/netdiv-$version.cdx.json"
+
+programs=$work/programs
+rm -rf "$programs"
+$here/build.sh "$work" "$programs"
+name=netdiv-$version-$(uname -m)-linux
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+$here/stage.sh "$programs" "$tree"
+# A node looks for the plug-in beside itself.
+cp "$programs/libnetdiv_engine_torch.so" "$tree/bin"
+cp CHANGELOG.md LICENSE "$tree/share/doc/netdiv"
+python3 $here/archive.py "$tree" "$output/$name.tar.xz" "$name"
+
+DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
+python3 $here/wheel.py "$version" "$programs" "$output"
+python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$output" ./python/netdiv-engine ./python/netdiv-results
+[ "${IMAGES-1}" = 0 ] || $here/images.sh "$version" "$programs" "$output"
+(cd "$output" && LC_ALL=C && sha256sum -- * >SHA256SUMS)
+(cd "$output" && du --apparent-size -h -- *)
