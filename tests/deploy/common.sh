@@ -43,3 +43,10 @@ in_namespaces() {
     export BIN OUT
     unshare --mount --pid --net --fork --kill-child --mount-proc bash "$@"
 }
+
+# Runs a command in the folder `root`, with a network of loopback alone.
+# shellcheck disable=SC2016,SC2154 # the shell inside expands; the step sets root
+inside() {
+    unshare --mount --pid --net --fork --kill-child --mount-proc="$root/proc" \
+        bash -c 'ip link set lo up && exec chroot "$@"' bash "$root" "$@"
+}

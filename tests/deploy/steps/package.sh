@@ -10,11 +10,6 @@ lintian --allow-root --fail-on error "$package"
 root=$OUT/root
 trap 'rm -rf "$root"' EXIT
 mmdebstrap --quiet --variant=minbase bookworm "$root"
-# shellcheck disable=SC2016 # the shell inside expands
-inside() {
-    unshare --mount --pid --net --fork --kill-child --mount-proc="$root/proc" \
-        bash -c 'ip link set lo up && exec chroot "$@"' bash "$root" "$@"
-}
 everything() { (cd "$root" && find etc usr var -not -path 'var/log/*' -not -path 'var/cache/*' -not -path 'var/lib/*' | sort); }
 
 # Dependencies are installed first, so that only the package's own files are compared.
