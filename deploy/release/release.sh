@@ -40,13 +40,13 @@ name=netdiv-$version-$(uname -m)-linux
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 $here/stage.sh "$programs" "$tree"
+python3 $here/wheel.py "$version" "$tree" "$output"
 # A node looks for the plug-in beside itself.
 cp "$programs/libnetdiv_engine_torch.so" "$tree/bin"
 cp CHANGELOG.md LICENSE "$tree/share/doc/netdiv"
 python3 $here/archive.py "$tree" "$output/$name.tar.xz" "$name"
 
 DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
-python3 $here/wheel.py "$version" "$programs" "$output"
 python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$output" ./python/netdiv-engine ./python/netdiv-results
 [ "${IMAGES-1}" = 0 ] || $here/images.sh "$version" "$programs" "$output"
 (cd "$output" && LC_ALL=C && sha256sum -- * >SHA256SUMS)

@@ -1,8 +1,8 @@
 """Writes the wheel `netdiv`, which puts the programs on the PATH.
 
-    python3 wheel.py VERSION PROGRAMS OUTPUT
+    python3 wheel.py VERSION TREE OUTPUT
 
-PROGRAMS is the folder of sut-node and loadgen-node. SOURCE_DATE_EPOCH is the time of all files.
+TREE is what deploy/release/stage.sh has laid out. SOURCE_DATE_EPOCH is the time of all files.
 """
 
 import base64
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from symbols import LIMITS
 
+PROGRAMS = ["loadgen-node", "netdiv-demo", "sut-node"]
 TAG = f"py3-none-manylinux_{'_'.join(map(str, LIMITS['GLIBC']))}_{platform.machine()}"
 METADATA = """Metadata-Version: 2.1
 Name: netdiv
@@ -39,14 +40,16 @@ def digest(content):
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def main(version, programs, output):
-    here = Path(__file__).parent
-    scripts = [Path(programs, "loadgen-node"), here / "netdiv-demo", Path(programs, "sut-node")]
-    information = f"netdiv-{version}.dist-info"
-    files = {f"netdiv-{version}.data/scripts/{script.name}": script.read_bytes() for script in scripts}
+def main(version, tree, output):
+    data, information = f"netdiv-{version}.data", f"netdiv-{version}.dist-info"
+    files = {f"{data}/scripts/{program}": Path(tree, "bin", program).read_bytes() for program in PROGRAMS}
+    # Messages name installed pages of the documents.
+    for path in sorted(Path(tree, "share").rglob("*")):
+        if path.is_file():
+            files[f"{data}/data/{path.relative_to(tree)}"] = path.read_bytes()
     files[f"{information}/METADATA"] = METADATA.format(version=version).encode()
     files[f"{information}/WHEEL"] = WHEEL.encode()
-    files[f"{information}/licenses/LICENSE"] = (here / "../../LICENSE").read_bytes()
+    files[f"{information}/licenses/LICENSE"] = (Path(__file__).parents[2] / "LICENSE").read_bytes()
     record = [f"{name},sha256={digest(content)},{len(content)}\n" for name, content in files.items()]
     files[f"{information}/RECORD"] = "".join([*record, f"{information}/RECORD,,\n"]).encode()
 
