@@ -21,6 +21,11 @@ for node in node-a node-b; do
     within 120 pod healthcheck run "$node" || { pod logs "$node"; fail "$node is not healthy"; }
 done
 
+for target in node loadgen; do
+    pod run --rm --entrypoint test "localhost/netdiv-$target:test" -f /usr/local/share/doc/netdiv/docs/OPERATING.md ||
+        fail "the image $target has no documents"
+done
+
 chown 65532:65532 "$OUT/result"
 pod run --name loadgen "${safe[@]}" --volume "$OUT/result:/results" localhost/netdiv-loadgen:test run \
     --nodes 127.0.0.1:50151,127.0.0.1:50152 --benchmark digits --scenario offline --mode accuracy --output /results/run |
