@@ -26,7 +26,7 @@ PLUGIN = PROGRAMS / "libnetdiv_engine_torch.so"
 FOLDER = Path(os.environ["FOLDER"]).resolve()  # what one run leaves there speeds the next one up
 NETWORKS = ["digits", "resnet50", "retinanet", "bert", "unet3d", "dlrm"]
 LARGEST = 8
-PAIRS = 2048  # of a batch of DLRM: a node warms up with 270 for each sample
+PAIRS = 270 * LARGEST  # of a batch of DLRM: a node warms up with 270 for each sample
 
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(FOLDER / "inductor"))
 
