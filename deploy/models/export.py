@@ -163,7 +163,10 @@ def write_package(network: ModuleType, model: nn.Module, path: Path, precision: 
     # The compiled code accepts sizes below `max` if it is asked to check them.
     free = {"": torch.export.Dim("batch", min=1, max=largest + 1)}
     facts = {"network": network.NAME, "precision": precision, "largest": str(largest)}
-    for name in {n for shape in shapes for n in shape if isinstance(n, str)}:
+    names = {n for shape in shapes for n in shape if isinstance(n, str)}
+    if len(names) > 1:
+        raise ExportError(f"{path.stem} has several free lengths ({', '.join(sorted(names))}); export it without --ahead")
+    for name in names:
         facts["longest"] = str(fields["parameters"][f"max_{name}"])
         free[name] = torch.export.Dim(name, min=1, max=int(facts["longest"]))
     dims = tuple({at: free[n] for at, n in enumerate(["", *shape]) if n in free} for shape in shapes)
@@ -245,8 +248,8 @@ def main() -> None:
     for option in (["--ahead"] if args.ahead else []) + (["--check-on"] if args.check_on != "cpu" else []):
         if args.network in ("all", rgat.NAME):
             parser.error(f"{option} does not support {rgat.NAME}, which computes on the host too; choose another network")
-    if args.largest is not None and args.largest < 1:
-        parser.error("--largest must be at least 1")
+    if args.largest is not None and not 1 <= args.largest <= 1 << 24:
+        parser.error(f"--largest must be from 1 to {1 << 24}")
     if args.network == "all" and args.weights:
         parser.error("--weights requires one network, not all")
     if args.fused and args.network not in FUSED:

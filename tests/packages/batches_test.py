@@ -80,6 +80,7 @@ class BatchesTest(unittest.TestCase):
             (image, [pixels[0][:0]], "a batch of 0 rows"),
             (image, pixels * 2, "takes 1 inputs, not 2"),
             (bert, [ids[0], ids[1][:1], ids[2]], "takes input_mask"),
+            (bert, [ids[0], ids[1][:, :-1].copy(), ids[2]], r"takes input_mask .* equal free lengths up to 64; it is Int"),
             (bert, longer, r"free lengths up to 64; it is Int \[2, 72\]"),
         ):
             with self.assertRaisesRegex(RuntimeError, why):

@@ -9,6 +9,9 @@ use crate::{failure::Failure, precision::weights_of};
 /// Version of libtorch that this plug-in is built for, and with which packages must be compiled.
 pub(crate) const LIBTORCH: &str = "2.11";
 
+/// Maximum value of a number: compiled code must not overflow.
+const LARGEST: i64 = 1 << 24;
+
 /// Advice at the end of the error for a package that does not fit.
 pub(crate) const EXPORT: &str =
     "export it again with --ahead, on a machine like this one (deploy/models/README.md)";
@@ -28,11 +31,13 @@ impl Metadata {
         value.ok_or_else(|| refused(format!("the package's metadata has no {key}")))
     }
 
-    /// Returns a number that is at least 1.
+    /// Returns a number from 1 to [`LARGEST`].
     pub(crate) fn number(&self, key: &str) -> Result<i64, Failure> {
         let value = self.get(key)?;
-        let number = value.parse().ok().filter(|number| *number >= 1);
-        number.ok_or_else(|| refused(format!("the package's {key} is {value:?}, not a number")))
+        let number = value.parse().ok().filter(|number| (1..=LARGEST).contains(number));
+        number.ok_or_else(|| {
+            refused(format!("the package's {key} is {value:?}, not a number from 1 to {LARGEST}"))
+        })
     }
 
     /// Checks that the package was compiled with this libtorch, at the precision of the manifest,
@@ -145,7 +150,7 @@ mod tests {
         }
         let number = |value| metadata("netdiv_largest", value).number("netdiv_largest");
         assert!(number("16").is_ok_and(|number| number == 16));
-        for value in ["0", "many", ""] {
+        for value in ["0", "16777217", "many", ""] {
             assert!(number(value).is_err_and(|it| it.text.contains("export it again")), "{value}");
         }
         assert!(Metadata::read("[]").is_err_and(|it| it.text.contains("metadata is invalid")));

@@ -1,5 +1,7 @@
 //! The network of a tensor model: a TorchScript file, or a package.
 
+use std::iter;
+
 use tch::{CModule, Device, IValue, Tensor};
 
 use crate::{
@@ -83,11 +85,16 @@ impl InputLimits {
     /// Checks a batch: AOTInductor would compute any other one, and return anything.
     fn check(&self, inputs: &[Tensor]) -> Result<(), Failure> {
         let rows = inputs.first().and_then(|input| input.size().first().copied()).unwrap_or(0);
+        // All free lengths of a batch are the same one.
+        let free = self.inputs.iter().zip(inputs).find_map(|(spec, input)| {
+            let mut lengths = iter::zip(&spec.shape, input.size()).skip(1);
+            lengths.find_map(|(want, length)| (*want == -1).then_some(length))
+        });
         let fits = |(spec, input): (&Spec, &Tensor)| {
             let lengths = input.size();
             let is_length = |(place, (&length, &want)): (usize, (&i64, &i64))| match want {
                 _ if place == 0 => length == rows,
-                -1 => (1..=self.longest).contains(&length),
+                -1 => free == Some(length) && (1..=self.longest).contains(&length),
                 _ => length == want,
             };
             spec.kind().is_ok_and(|kind| input.f_kind().is_ok_and(|own| own == kind))
@@ -98,7 +105,7 @@ impl InputLimits {
         if let Some((spec, input)) = self.inputs.iter().zip(inputs).find(|pair| !fits(*pair)) {
             let (kind, size, longest) = (input.f_kind()?, input.size(), self.longest);
             return Err(Failure::refused(format!(
-                "the package takes {spec}, contiguous, with {rows} rows and free lengths up to {longest}; it is {kind:?} {size:?}"
+                "the package takes {spec}, contiguous, with {rows} rows and equal free lengths up to {longest}; it is {kind:?} {size:?}"
             )));
         }
         if inputs.len() != self.inputs.len() {
@@ -150,7 +157,7 @@ mod tests {
         for (inputs, why) in [
             (
                 vec![ids(&[2, 9]), weights(2)],
-                "ids int32 [-1, -1], contiguous, with 2 rows and free lengths up to 8; it is Int [2, 9]",
+                "ids int32 [-1, -1], contiguous, with 2 rows and equal free lengths up to 8; it is Int [2, 9]",
             ),
             (vec![ids(&[2, 0]), weights(2)], "it is Int [2, 0]"),
             (vec![ids(&[2]), weights(2)], "it is Int [2]"),
@@ -167,6 +174,20 @@ mod tests {
             let refusal = limits().check(&inputs).expect_err(why);
             assert_eq!(refusal.status, abi::REFUSED);
             assert!(refusal.text.contains(why), "{}", refusal.text);
+        }
+    }
+
+    #[test]
+    fn free_lengths_of_a_batch_have_to_be_equal() {
+        let inputs = vec![spec("ids", 3, &[-1, -1]), spec("mask", 3, &[-1, -1])];
+        let limits = InputLimits { inputs, largest: 4, longest: 8 };
+        assert!(limits.check(&[ids(&[2, 7]), ids(&[2, 7])]).is_ok());
+        for (first, second) in [(8, 7), (7, 8)] {
+            let refusal =
+                limits.check(&[ids(&[2, first]), ids(&[2, second])]).expect_err("unequal");
+            assert_eq!(refusal.status, abi::REFUSED);
+            let why = format!("2 rows and equal free lengths up to 8; it is Int [2, {second}]");
+            assert!(refusal.text.contains(&why), "{}", refusal.text);
         }
     }
 
