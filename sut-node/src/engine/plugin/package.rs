@@ -19,10 +19,11 @@ pub(super) fn is_package(model: &Path, plugin: &PluginFile) -> bool {
     matches!(plugin, PluginFile::Torch { .. }) && model.extension().is_some_and(|it| it == ENDING)
 }
 
-/// Returns the package beside the file of a language model, if there is one.
+/// Returns the package beside the file of a language model (`.pt`), if there is one.
 pub(super) fn beside(model: &Path, plugin: &PluginFile) -> Option<PathBuf> {
     let package = model.with_extension(ENDING);
-    (is_package(&package, plugin) && package.is_file()).then_some(package)
+    let is_script = model.extension().is_some_and(|it| it == "pt");
+    (is_script && is_package(&package, plugin) && package.is_file()).then_some(package)
 }
 
 /// Loads a language model, together with its package if it has one. Logs a warning if the package
@@ -43,4 +44,24 @@ pub(super) fn load(
         }
     }
     Ok((plugin.load_tokens(settings)?, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_a_file_that_ends_in_pt_has_a_package_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = folder.path().join("x.pt2");
+        let found = |name| beside(&folder.path().join(name), &PluginFile::Torch { libtorch: None });
+        assert_eq!(found("x.pt"), None, "there is no file");
+        fs::write(&package, "").unwrap();
+        assert_eq!(found("x.pt"), Some(package));
+        for other in ["x.jit", "x", "y.pt", "x.pt2"] {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
 }
