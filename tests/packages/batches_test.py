@@ -97,6 +97,8 @@ class BatchesTest(unittest.TestCase):
             ({"netdiv_torch": "2.12.0"}, {}, "compiled with torch 2.12.0, but this node has libtorch 2.11"),
             ({"netdiv_needs": "avx2 fancy"}, {}, "needs fancy, which this machine lacks; export it again"),
             ({"AOTI_DEVICE_KEY": "cuda"}, {}, "compiled for the device cuda, not for cpu"),
+            ({"netdiv_torch": "2\0"}, {}, r'netdiv_torch is "2\\0", not a printable text; export it again'),
+            ({"netdiv_network": "x" * (1 << 20)}, {}, "its metadata is too large; export it again"),
             ({"netdiv_largest": "0"}, {}, "netdiv_largest is .0., not a number"),
             *(({key: None}, {}, f"has no {key}") for key in ("netdiv_network", "netdiv_precision", "netdiv_largest", "netdiv_torch",
                                                              "netdiv_needs", "netdiv_inputs", "netdiv_outputs", "AOTI_DEVICE_KEY")),

@@ -55,16 +55,22 @@ char *netdiv_package_find(const char *path, int64_t *offset, uint64_t *size, cha
         std::string library, facts;
         for (const std::string &name : reader.getAllRecords()) {
             TORCH_CHECK(!ends_with(name, ".wrapper.json"), "it calls operators that have no C interface");
-            if (ends_with(name, ".wrapper.so"))
+            if (ends_with(name, ".wrapper.so")) {
+                TORCH_CHECK(library.empty(), "it contains several libraries");
                 library = name;
+            }
             if (ends_with(name, ".wrapper_metadata.json"))
                 facts = name;
         }
         TORCH_CHECK(!library.empty() && !facts.empty(), "it contains no compiled library with metadata");
         *offset = static_cast<int64_t>(reader.getRecordOffset(library));
         *size = reader.getRecordSize(library);
+        TORCH_CHECK(reader.getRecordSize(facts) <= 1 << 20, "its metadata is too large");
         auto [text, length] = reader.getRecord(facts);
-        *metadata = strndup(static_cast<const char *>(text.get()), length);
+        TORCH_CHECK(memchr(text.get(), 0, length) == nullptr, "its metadata contains a zero byte");
+        char *copy = strndup(static_cast<const char *>(text.get()), length);
+        TORCH_CHECK(copy != nullptr, "out of memory");
+        *metadata = copy;
     });
 }
 

@@ -25,10 +25,14 @@ impl Metadata {
         serde_json::from_str(json).map(Self).map_err(invalid)
     }
 
-    /// Returns the value of a key; fails if it is missing.
+    /// Returns the value of a key; fails if it is missing, or has characters that would cut a text.
     pub(crate) fn get(&self, key: &str) -> Result<&str, Failure> {
         let value = self.0.get(key).map(String::as_str);
-        value.ok_or_else(|| refused(format!("the package's metadata has no {key}")))
+        let value = value.ok_or_else(|| refused(format!("the package's metadata has no {key}")))?;
+        if value.contains(char::is_control) {
+            return Err(refused(format!("the package's {key} is {value:?}, not a printable text")));
+        }
+        Ok(value)
     }
 
     /// Returns a number from 1 to [`LARGEST`].
@@ -143,6 +147,8 @@ mod tests {
             ),
             ("netdiv_needs", "avx2 sm_90", "needs sm_90, which this machine lacks"),
             ("netdiv_needs", "", "has no netdiv_needs"),
+            ("netdiv_torch", "2\0", "netdiv_torch is \"2\\0\", not a printable text"),
+            ("netdiv_precision", "fp\n32", "netdiv_precision is \"fp\\n32\", not a printable"),
         ] {
             let refusal = check(key, value, "fp32").expect_err(why);
             assert_eq!(refusal.status, abi::REFUSED);
