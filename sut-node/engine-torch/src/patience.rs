@@ -75,7 +75,9 @@ impl WaitStrategy {
         };
         let took = clock.now() - started;
         let next = match (is_early, expected.is_zero()) {
-            // The batch may have ended long before.
+            // The batch may have ended long before. Long batches rarely become short ones, so that
+            // the next wait polls with pauses.
+            (true, _) if expected > 2 * LONG => LONG + Duration::from_nanos(1),
             (true, _) => Duration::ZERO,
             (false, true) => took,
             // After a few long batches, a short one must not be detected much later.
@@ -87,7 +89,7 @@ impl WaitStrategy {
 }
 
 /// Sleeps for nine tenths of the expected wait, and then polls until the batch has ended: without
-/// pauses around the expected end, with pauses after it. Returns true if the batch ended during the
+/// pauses near the expected end, with pauses before and after. Returns true if the batch ended during the
 /// first sleep.
 fn sleep_and_poll(
     clock: &impl Clock,
@@ -100,7 +102,8 @@ fn sleep_and_poll(
         return Ok(true);
     }
     while !batch.is_done()? {
-        if clock.now() - started < expected + margin {
+        let until_end = expected.abs_diff(clock.now() - started);
+        if until_end < margin.min(LONG) {
             hint::spin_loop();
         } else {
             clock.sleep(PAUSE);
@@ -224,6 +227,21 @@ mod tests {
             assert!(cost.lateness <= 200 * MICROSECOND && cost.busy <= 0.1, "{}", cost.busy);
             assert!(after(&patience, short).lateness <= short / 4);
             assert_eq!(after(&patience, short).waits, 1);
+        }
+    }
+
+    #[test]
+    fn long_batches_whose_durations_differ_are_not_spun_for() {
+        for (durations, busy) in [([20, 17], 0.2), ([200, 190], 0.03)] {
+            let patience = WaitStrategy::default();
+            after(&patience, LONG * durations[0] / 2);
+            for round in 0..40 {
+                let takes = LONG * durations[round % 2] / 2;
+                let cost = after(&patience, takes);
+                assert_eq!(cost.waits, 0, "round {round} of {takes:?}");
+                assert!(cost.busy <= busy, "{} of {takes:?} in round {round}", cost.busy);
+                assert!(cost.lateness <= takes / 10, "{:?} after {takes:?}", cost.lateness);
+            }
         }
     }
 
