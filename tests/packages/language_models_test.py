@@ -103,6 +103,11 @@ class LanguageModelsTest(unittest.TestCase):
             finally:
                 package.write_bytes(whole)
 
+    def test_a_package_without_a_readable_model_file_is_refused(self) -> None:
+        path, keys = language_model("tiny-llama")
+        with self.assertRaisesRegex(RuntimeError, "cannot read .*lonely.pt: .*; export both together"):
+            engine(changed(path.with_suffix(".pt2"), "lonely"), keys)
+
     def test_a_manifest_cannot_name_the_package(self) -> None:
         path, _ = language_model("tiny-llama")
         manifest = path.with_name("wrong.toml")

@@ -84,18 +84,21 @@ impl Package {
         check: impl FnOnce(&Metadata) -> Result<T, Failure>,
     ) -> Result<(Self, T), Failure> {
         let no_package = |why| format!("cannot load the package {path}: {why}; {EXPORT}");
-        let file = c_text(path)?;
+        let file =
+            File::open(path).map_err(|error| Failure::refused(no_package(error.to_string())))?;
+        // Another file may get this path meanwhile.
+        let opened = c_text(&format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let (mut offset, mut size, mut text) = (0, 0, ptr::null_mut());
         // SAFETY: the shim writes both numbers and a new text when it succeeds.
         shim_result(unsafe {
-            netdiv_package_find(file.as_ptr(), &mut offset, &mut size, &mut text)
+            netdiv_package_find(opened.as_ptr(), &mut offset, &mut size, &mut text)
         })
         .map_err(|error| error.of_file(no_package))?;
         // SAFETY: the text is new.
         let metadata = Metadata::read(&unsafe { owned_text(text) })?;
         metadata.check(precision, device, &device::abilities(device))?;
         let checked = check(&metadata)?;
-        let library = in_memory(path, offset as u64, size)
+        let library = in_memory(file, offset as u64, size)
             .map_err(|error| Failure::refused(no_package(error.to_string())))?;
         let place = match device {
             Device::Cuda(index) => format!("cuda:{index}"),
@@ -165,7 +168,7 @@ pub(crate) fn script_id(path: &str) -> Result<String, Failure> {
 
 /// Copies the library in a package to memory, since the system loads only whole files. Returns its
 /// path. No folder contains it, so that nothing is left of it, whatever ends this process.
-fn in_memory(path: &str, offset: u64, size: u64) -> io::Result<String> {
+fn in_memory(mut package: File, offset: u64, size: u64) -> io::Result<String> {
     // SAFETY: the name is a string.
     let descriptor = unsafe { libc::memfd_create(c"netdiv-package".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
@@ -173,7 +176,6 @@ fn in_memory(path: &str, offset: u64, size: u64) -> io::Result<String> {
     }
     // SAFETY: the descriptor is new.
     let mut library = unsafe { File::from_raw_fd(descriptor) };
-    let mut package = File::open(path)?;
     package.seek(SeekFrom::Start(offset))?;
     if io::copy(&mut package.take(size), &mut library)? < size {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -223,12 +225,12 @@ mod tests {
     fn a_library_in_memory_has_the_bytes_of_the_file_and_no_name() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"before library after").unwrap();
-        let path = file.path().to_str().unwrap();
-        let copy = in_memory(path, 7, 7).unwrap();
+        let package = || File::open(file.path()).unwrap();
+        let copy = in_memory(package(), 7, 7).unwrap();
         assert_eq!(std::fs::read(&copy).unwrap(), b"library");
         let target = std::fs::read_link(&copy).unwrap();
         assert!(target.to_str().unwrap().starts_with("/memfd:"), "{target:?}");
-        assert_ne!(in_memory(path, 7, 7).unwrap(), copy, "a path of its own");
-        assert!(in_memory(path, 7, 99).is_err());
+        assert_ne!(in_memory(package(), 7, 7).unwrap(), copy, "a path of its own");
+        assert!(in_memory(package(), 7, 99).is_err());
     }
 }

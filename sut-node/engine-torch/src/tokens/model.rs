@@ -11,7 +11,7 @@ use tch::{CModule, Device, IValue, Kind, Tensor};
 
 use super::{
     cache::{Cache, Sizes},
-    package::{DecodePackage, Decoded},
+    package::{BOTH, DecodePackage, Decoded},
     schedule,
 };
 use crate::{
@@ -115,7 +115,11 @@ impl LanguageModel {
         })?;
         module.f_set_eval()?;
         check_precision(&module, &precision)?;
-        package.iter().try_for_each(|package| package.share(&module))?;
+        package.iter().try_for_each(|package| package.share(&module)).map_err(|error| {
+            let refusal =
+                |why| format!("the package cannot use the weights of {path}: {why}; {BOTH}");
+            error.of_file(refusal)
+        })?;
         // SAFETY: the caller's ids.
         let limits = unsafe { Limits::read(settings) };
         let sizes = sizes(&module)?;

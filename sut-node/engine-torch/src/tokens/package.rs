@@ -8,6 +8,9 @@ use crate::{
     package::{Package, script_id},
 };
 
+/// Advice at the end of the error for a package that does not fit its model file.
+pub(super) const BOTH: &str = "export both together";
+
 /// Result of computing a token in each row.
 pub(super) struct Decoded {
     pub(super) states: Tensor,
@@ -37,12 +40,15 @@ impl DecodePackage {
         precision: &str,
     ) -> Result<Self, Failure> {
         let (package, ()) = Package::load(path, device, precision, |metadata| {
-            if metadata.get("netdiv_model")? == script_id(script)? {
+            let id = script_id(script).map_err(|error| {
+                error.of_file(|why| format!("cannot read {script}: {why}; {BOTH}"))
+            })?;
+            if !id.is_empty() && metadata.get("netdiv_model")? == id {
                 return Ok(());
             }
             let network = metadata.get("netdiv_network")?;
             Err(Failure::refused(format!(
-                "the package was compiled for another file of {network} than {script}; export both together"
+                "the package was compiled for another file of {network} than {script}; {BOTH}"
             )))
         })?;
         Ok(Self { package, one: Tensor::f_zeros([1], (Kind::Float, device))? })

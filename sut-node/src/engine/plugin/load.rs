@@ -138,6 +138,7 @@ fn load_tokens(
     }
     let (plugin, places) = place(config, node)?;
     let package = package::beside(&asked.file, &config.file);
+    let package_sha256 = package.as_deref().map(model_sha256).transpose()?;
     let runs_package = AtomicBool::new(false);
     let mut all = InstanceRoom { slots: 0, cache_bytes: 0 };
     let engines = places.fill(
@@ -173,8 +174,8 @@ fn load_tokens(
         },
     )?;
     metrics::token_room(all.slots, all.cache_bytes);
-    let compiler = match package.filter(|_| runs_package.into_inner()) {
-        Some(package) => format!("{COMPILER} (package {})", model_sha256(&package)?),
+    let compiler = match package_sha256.filter(|_| runs_package.into_inner()) {
+        Some(sha256) => format!("{COMPILER} (package {sha256})"),
         None => String::new(),
     };
     let model = Model {

@@ -56,7 +56,8 @@ mod tests {
     fn only_a_file_that_ends_in_pt_has_a_package_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join("x.pt2");
-        let found = |name: &str| beside(&folder.path().join(name), &PluginFile::Torch { libtorch: None });
+        let found =
+            |name: &str| beside(&folder.path().join(name), &PluginFile::Torch { libtorch: None });
         assert_eq!(found("x.pt"), None, "there is no file");
         fs::write(&package, "").unwrap();
         assert_eq!(found("x.pt"), Some(package));
