@@ -148,19 +148,33 @@ class Machines(unittest.TestCase):
 
     def test_a_driver_that_does_not_answer_is_a_finding(self) -> None:
         program = self.folder / "nvidia-smi"
-        program.write_text("#!/bin/sh\nexec sleep 60\n")
-        program.chmod(0o755)
         path = f"{self.folder}{os.pathsep}{os.environ['PATH']}"
-        with mock.patch.dict(os.environ, PATH=path), mock.patch.object(machine, "ANSWER", 1):
-            self.assertEqual(machine.driver(), "unknown: nvidia-smi did not answer within 1 s")
+        for script, finding in ((b"#!/bin/sh\nexec sleep 60\n", "^unknown: nvidia-smi did not answer within 1 s$"),
+                                (b"#!/missing\n", "^unknown: .*No such file"), (b"#!/bin/sh\nprintf '580\\377'\n", "^580\ufffd$"),
+                                (b"#!/bin/sh\necho 580; exit 9\n", "^unknown$")):
+            program.write_bytes(script)
+            program.chmod(0o755)
+            with self.subTest(script), mock.patch.dict(os.environ, PATH=path), mock.patch.object(machine, "ANSWER", 1):
+                self.assertRegex(machine.driver(), finding)
+
+    def test_a_driver_that_cannot_be_killed_is_not_waited_for(self) -> None:
+        asked = mock.Mock()
+        asked.communicate.side_effect = subprocess.TimeoutExpired("nvidia-smi", 1)
+        with mock.patch("shutil.which", return_value="nvidia-smi"), mock.patch("subprocess.Popen", return_value=asked):
+            self.assertIn("did not answer", machine.driver())
+        self.assertEqual([call[0] for call in asked.method_calls], ["communicate", "kill"])
 
     def test_git_must_not_track_the_working_folder(self) -> None:
         machine.check_work(self.folder / "kit" / "work")
         subprocess.run(["git", "init", "--quiet", str(self.folder)], check=True)
         with self.assertRaisesRegex(machine.Unsuitable, "kit/work is in a git repository that does not ignore it; choose an ignored"):
             machine.check_work(self.folder / "kit" / "work")
-        (self.folder / ".gitignore").write_text("/kit/\n")
-        machine.check_work(self.folder / "kit" / "work")
+        for ignored in ("/kit/\n", "work/\n"):  # the second ignores folders alone, and this one does not exist yet
+            (self.folder / ".gitignore").write_text(ignored)
+            machine.check_work(self.folder / "kit" / "work")
+        (self.folder / ".git" / "config").write_text("[broken")
+        with self.assertRaisesRegex(machine.Unsuitable, "git cannot check --work .*bad config"):
+            machine.check_work(self.folder / "kit" / "work")
 
 
 class Reports(unittest.TestCase):

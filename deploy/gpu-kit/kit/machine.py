@@ -56,11 +56,13 @@ def check_work(folder: Path) -> None:
     """
     there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:
-        words = ["git", "-C", str(there), "check-ignore", "--quiet", str(folder)]
-        asked = subprocess.run(words, capture_output=True, timeout=ANSWER)
+        words = ["git", "-C", str(there), "check-ignore", "--quiet", f"{folder}/"]
+        asked = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=ANSWER, env=os.environ | {"LC_ALL": "C"})
     except (OSError, subprocess.TimeoutExpired):
         return
-    if asked.returncode == 1:  # 128: there is no repository
+    if asked.returncode not in (0, 1) and "not a git repository" not in asked.stderr:
+        raise Unsuitable(f"git cannot check --work {folder}: {asked.stderr.strip() or asked.returncode}; choose another folder")
+    if asked.returncode == 1:
         raise Unsuitable(f"--work {folder} is in a git repository that does not ignore it; choose an ignored folder, "
                          "or unpack the kit into one")
 
@@ -71,10 +73,15 @@ def driver() -> str:
         return "unknown"
     words = ["nvidia-smi", "--id=0", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        asked = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER)
+        asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
+    except OSError as error:
+        return f"unknown: {error}"
+    try:
+        version = asked.communicate(timeout=ANSWER)[0].strip()
     except subprocess.TimeoutExpired:
+        asked.kill()  # without a wait: a driver that hangs keeps the process
         return f"unknown: nvidia-smi did not answer within {ANSWER} s"
-    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else "unknown"
+    return version if asked.returncode == 0 and version else "unknown"
 
 
 ASK_TORCH = """
