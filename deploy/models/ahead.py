@@ -36,8 +36,11 @@ def needs(device: str) -> str:
     command = [get_cpp_compiler(), "-march=native", "-dM", "-E", "-x", "c++", os.devnull]
     macros = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     used = {word.lower().replace("_", "") for word in re.findall(r"^#define __(\w+)__ 1$", macros, re.MULTILINE)}
-    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    flags = re.search(r"^(?:flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)  # Features: Arm
     found = [flag for flag in flags[1].split() if flag.replace("_", "") in used] if flags else []
+    if not found:
+        raise ExportError("/proc/cpuinfo names no instruction set that the compiler uses, so that a node could not check the package; "
+                          "export without --ahead")
     if device != "cpu":
         found.append("sm_{}{}".format(*torch.cuda.get_device_capability(device)))
     return " ".join(found)

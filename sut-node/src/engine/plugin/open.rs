@@ -1,6 +1,10 @@
 //! Opens a plug-in, lists its devices, and places instances on them.
 
-use std::{panic::resume_unwind, path::PathBuf, thread};
+use std::{
+    panic::resume_unwind,
+    path::PathBuf,
+    thread::{self, ScopedJoinHandle},
+};
 
 use netdiv_node_common::resources::files;
 use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
@@ -115,8 +119,11 @@ impl Placement {
                 thread::Builder::new().spawn_scoped(scope, move || load(device, self.threads))
             });
             let loading: Vec<_> = loading.collect();
-            let models = loading.into_iter().zip(&self.devices).map(|(thread, device)| {
-                let model = thread?.join().unwrap_or_else(|panic| resume_unwind(panic));
+            // A thread that nobody joins would replace an earlier error by its panic.
+            let joined: Vec<_> =
+                loading.into_iter().map(|thread| thread.map(ScopedJoinHandle::join)).collect();
+            let models = joined.into_iter().zip(&self.devices).map(|(model, device)| {
+                let model = model?.unwrap_or_else(|panic| resume_unwind(panic));
                 model.map_err(|error| error.on(device))
             });
             models.collect::<Result<Vec<M>, EngineError>>()
@@ -168,6 +175,18 @@ mod tests {
         let found = [("cuda:0", false), ("cuda:1", true), ("cuda:2", true), ("cpu", true)];
         let found = found.map(|(name, usable)| device(name, usable)).to_vec();
         assert_eq!(preferred("torch", found).unwrap(), ["cuda:1", "cuda:2"]);
+    }
+
+    #[test]
+    fn a_panic_on_a_later_device_hides_no_error_of_an_earlier_one() {
+        let devices = vec!["cuda:0".into(), "cuda:1".into()];
+        let places = Placement { devices, instances: 1, threads: 1, new_sizes_stall: false };
+        let load = |device: &str, _| -> Result<(), EngineError> {
+            assert_eq!(device, "cuda:0", "a panic");
+            Err(EngineError::Start("cannot load".into()))
+        };
+        let error = places.fill(load, |_, ()| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("cuda:0") && error.contains("cannot load"), "{error}");
     }
 
     #[test]
