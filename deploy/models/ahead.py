@@ -35,7 +35,8 @@ def needs(device: str) -> str:
 
     command = [get_cpp_compiler(), "-march=native", "-dM", "-E", "-x", "c++", os.devnull]
     macros = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    used = {word.lower().replace("_", "") for word in re.findall(r"^#define __(\w+)__ 1$", macros, re.MULTILINE)}
+    defined = re.findall(r"^#define __(?:(\w+)__|ARM_FEATURE_(\w+)) 1$", macros, re.MULTILINE)
+    used = {(word or arm).lower().replace("_", "") for word, arm in defined}
     flags = re.search(r"^(?:flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)  # Features: Arm
     found = [flag for flag in flags[1].split() if flag.replace("_", "") in used] if flags else []
     if not found:

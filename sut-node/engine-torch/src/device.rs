@@ -136,7 +136,9 @@ fn nvidia_makes(proc: &Path) -> Vec<String> {
 /// Returns what compiled code may need: the CPU's instruction sets, by Linux's names, and the
 /// architecture of the device, if it is a GPU, such as `sm_90`.
 pub(crate) fn abilities(device: Device) -> Vec<String> {
-    let flags = line(&kernel::read("/proc/cpuinfo"), "flags").unwrap_or_default();
+    let cpu = kernel::read("/proc/cpuinfo");
+    // Arm's are the features.
+    let flags = line(&cpu, "flags").or_else(|| line(&cpu, "Features")).unwrap_or_default();
     let gpu = match device {
         Device::Cuda(index) => architecture(index as c_int),
         _ => None,
