@@ -1,6 +1,6 @@
 //! Pages of netdiv's documents. Messages name them as `docs/NAME.md`, their place in the sources.
 
-use std::{borrow::Cow, env, sync::LazyLock};
+use std::{borrow::Cow, env, path::Path, sync::LazyLock};
 
 /// Folder of the pages in the sources.
 const FOLDER: &str = "docs/";
@@ -23,8 +23,13 @@ fn in_folder(text: &str, folder: &str) -> String {
     let mut pieces = text.split(FOLDER);
     let mut placed = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        let is_page = piece.trim_start_matches(|c: char| c.is_ascii_uppercase()).starts_with(".md");
-        let is_inside = placed.ends_with(|c: char| c.is_alphanumeric() || "/._-".contains(c));
+        // Users have files in a folder of that name, too: text after a colon is an error of the file before it.
+        let is_page = piece.split_once(".md").is_some_and(|(name, after)| {
+            name.chars().all(|c| c.is_ascii_uppercase())
+                && !after.starts_with(':')
+                && Path::new(&format!("{folder}{name}.md")).is_file()
+        });
+        let is_inside = placed.ends_with(|c: char| c.is_alphanumeric() || "/._-\"".contains(c));
         placed += if is_page && !is_inside { folder } else { FOLDER };
         placed += piece;
     }
@@ -37,14 +42,20 @@ mod tests {
 
     #[test]
     fn a_page_gets_its_folder_and_no_other_path_does() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
         for (text, want) in [
-            ("docs/ENGINES.md#token-ids", "/d/ENGINES.md#token-ids"),
-            ("a (docs/RULES.md), docs/SUBMISSION.md", "a (/d/RULES.md), /d/SUBMISSION.md"),
+            ("docs/ENGINES.md#token-ids", "@ENGINES.md#token-ids"),
+            ("a (docs/RULES.md), docs/SUBMISSION.md", "a (@RULES.md), @SUBMISSION.md"),
+            (r#"{"message":"read docs/RULES.md"}"#, r#"{"message":"read @RULES.md"}"#),
             ("acme/code/netdiv/docs/PROTOCOL.md", "acme/code/netdiv/docs/PROTOCOL.md"),
             ("my-docs/RULES.md, docs/notes.txt, docs/", "my-docs/RULES.md, docs/notes.txt, docs/"),
+            ("docs/MODEL.md is a folder", "docs/MODEL.md is a folder"),
+            ("docs/MODEL.md: cannot be read", "docs/MODEL.md: cannot be read"),
+            ("docs/README.md: cannot be read", "docs/README.md: cannot be read"),
+            (r#"{"path":"docs/README.md"}"#, r#"{"path":"docs/README.md"}"#),
             ("nothing", "nothing"),
         ] {
-            assert_eq!(in_folder(text, "/d/"), want);
+            assert_eq!(in_folder(text, folder), want.replace('@', folder));
         }
         assert_eq!(with_page_paths("docs/RULES.md"), "docs/RULES.md", "tests are not installed");
     }
