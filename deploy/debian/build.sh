@@ -6,6 +6,7 @@
 # PROGRAMS is the folder of sut-node and loadgen-node; the package is written to the folder OUTPUT. DEBFULLNAME and DEBEMAIL name the
 # maintainer, and SOURCE_DATE_EPOCH the time, as for Debian's tools.
 set -euo pipefail
+export LC_ALL=C
 
 if [ $# != 2 ]; then
     sed -n 's/^#   //p' "$0" >&2
@@ -41,6 +42,9 @@ printf 'netdiv (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md for the cha
     "$version" "$maintainer" "$(date -uRd "@${SOURCE_DATE_EPOCH:-$(date +%s)}")" | gzip -9n >"$doc/changelog.gz"
 gzip -9nc CHANGELOG.md >"$doc/CHANGELOG.md.gz"
 
+# In KiB, of files alone: the size of a folder depends on the file system.
+size=$(find "$root" -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')
+
 # Packages of the libraries that the programs are linked with.
 mkdir "$work/debian"
 printf 'Source: netdiv\n\nPackage: netdiv\nArchitecture: any\n' >"$work/debian/control"
@@ -48,8 +52,7 @@ depends=$(cd "$work" && dpkg-shlibdeps -O netdiv/usr/bin/{sut-node,loadgen-node,
 
 mkdir "$root/DEBIAN"
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@DEPENDS@/$depends/" \
-    -e "s|@MAINTAINER@|$maintainer|" \
-    -e "s/@INSTALLED_SIZE@/$(du -sk --apparent-size --exclude=DEBIAN "$root" | cut -f1)/" deploy/debian/control >"$root/DEBIAN/control"
+    -e "s|@MAINTAINER@|$maintainer|; s/@INSTALLED_SIZE@/$size/" deploy/debian/control >"$root/DEBIAN/control"
 install -m 755 -t "$root/DEBIAN" deploy/debian/{postinst,prerm,postrm}
 (cd "$root" && find etc -type f -printf '/%p\n' | sort) >"$root/DEBIAN/conffiles"
 (cd "$root" && find usr etc -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
