@@ -32,6 +32,7 @@ if ! [ -s "$output/CHANGES.md" ]; then
     exit 2
 fi
 python3 $here/sbom.py "$version" "$work/cyclonedx/bin/cargo-cyclonedx" "$output/netdiv-$version.cdx.json"
+python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$output" ./python/netdiv-engine ./python/netdiv-results
 
 programs=$work/programs
 rm -rf "$programs"
@@ -47,7 +48,6 @@ cp CHANGELOG.md LICENSE "$tree/share/doc/netdiv"
 python3 $here/archive.py "$tree" "$output/$name.tar.xz" "$name"
 
 DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
-python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$output" ./python/netdiv-engine ./python/netdiv-results
 [ "${IMAGES-1}" = 0 ] || $here/images.sh "$version" "$programs" "$output"
 (cd "$output" && LC_ALL=C && sha256sum -- * >SHA256SUMS)
 (cd "$output" && du --apparent-size -h -- *)
