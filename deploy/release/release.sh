@@ -16,6 +16,11 @@ for tool in mmdebstrap strip dpkg-deb dpkg-shlibdeps $([ "${IMAGES-1}" = 0 ] || 
         exit 2
     fi
 done
+changes=$(git -C "$(dirname "$0")" status --porcelain)
+if [ -n "$changes" ]; then
+    printf 'the sources have changes, so that no commit names them: commit or remove them\n%s\n' "$changes" >&2
+    exit 2
+fi
 rm -rf "$2"
 mkdir -p "$1" "$2"
 work=$(realpath "$1") output=$(realpath "$2")
