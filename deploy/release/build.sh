@@ -17,7 +17,10 @@ gnu=$(uname -m)-linux-gnu
 target=$(uname -m)-unknown-linux-gnu
 sysroot=$work/sysroot
 python3 sut-node/engine-torch/libtorch.py target/libtorch
-[ -d "$sysroot" ] || deploy/release/sysroot.sh "$sysroot"
+# Made again after an edit of what makes it.
+if [ -z "$(find "$sysroot" -maxdepth 0 -newer deploy/release/sysroot.sh -newer deploy/release/symbols.py 2>/dev/null)" ]; then
+    deploy/release/sysroot.sh "$sysroot"
+fi
 gcc=$sysroot/usr/lib/gcc/$gnu/10
 
 # No program contains a path of this machine.

@@ -28,4 +28,5 @@ done
 python3 "$here/symbols.py" hide "$folder.part"
 # glibc 2.28 has no waits by a clock of the caller's, which these lines let C++ call.
 sed -i -E '/define _GLIBCXX_USE_PTHREAD_[A-Z]+_CLOCK(WAIT|LOCK) 1/d' "$folder.part/usr/include/$gnu/c++/10/bits/c++config.h"
+touch "$folder.part"
 mv "$folder.part" "$folder"
