@@ -16,7 +16,7 @@ from pathlib import Path
 
 from symbols import LIMITS
 
-PROGRAMS = ["loadgen-node", "netdiv-demo", "sut-node"]
+PROGRAMS = ["loadgen-node", "netdiv-demo", "netdiv-in-process", "sut-node"]
 TAG = f"py3-none-manylinux_{'_'.join(map(str, LIMITS['GLIBC']))}_{platform.machine()}"
 METADATA = """Metadata-Version: 2.1
 Name: netdiv
@@ -42,11 +42,11 @@ def digest(content):
 
 def main(version, tree, output):
     data, information = f"netdiv-{version}.data", f"netdiv-{version}.dist-info"
-    files = {f"{data}/scripts/{program}": Path(tree, "bin", program).read_bytes() for program in PROGRAMS}
+    paths = {f"{data}/scripts/{program}": Path(tree, "bin", program) for program in PROGRAMS}
     # Messages name installed pages of the documents.
-    for path in sorted(Path(tree, "share").rglob("*")):
-        if path.is_file():
-            files[f"{data}/data/{path.relative_to(tree)}"] = path.read_bytes()
+    shared = (path for path in sorted(Path(tree, "share").rglob("*")) if path.is_file())
+    paths |= {f"{data}/data/{path.relative_to(tree)}": path for path in shared}
+    files = {name: path.read_bytes() for name, path in paths.items()}
     files[f"{information}/METADATA"] = METADATA.format(version=version).encode()
     files[f"{information}/WHEEL"] = WHEEL.encode()
     files[f"{information}/licenses/LICENSE"] = (Path(__file__).parents[2] / "LICENSE").read_bytes()
@@ -58,7 +58,8 @@ def main(version, tree, output):
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, date)
             entry.create_system = 3  # Unix, whose modes follow
-            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            executable = name in paths and paths[name].stat().st_mode & 0o100
+            entry.external_attr = (0o100755 if executable else 0o100644) << 16
             wheel.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
 
 
