@@ -35,6 +35,7 @@ for program in sut-node loadgen-node; do
         "$programs/$program" completions "${shell%%/*}" >"$file"
     done
 done
+sed -Ei 's#\bdocs/([A-Z]+\.md)#share/doc/netdiv/&#g' "$prefix"/share/man/man1/*.1
 gzip -9n "$prefix"/share/man/man1/*.1
 install -D -m 644 -t "$prefix/include" sut-node/plugin/include/netdiv_engine.h
 
@@ -47,6 +48,6 @@ copy() {
     done
 }
 (cd deploy && copy "$prefix/share/netdiv" submit.sh submit data/prepare data/requirements.txt data/netdiv_data)
-# As in the sources, so that the documents' links lead somewhere.
+# As in the sources, so that links between the documents lead somewhere.
 copy "$prefix/share/doc/netdiv" README.md SECURITY.md docs examples deploy/{compose,grafana,kubernetes,mlcflow,models,prometheus,slurm,systemd}
 rm -r "$prefix"/share/doc/netdiv/docs/{upstream,book.py,book.toml}
