@@ -16,6 +16,9 @@ mkdir -p "$1/work"
 work=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 
+# Modes of files and the time zone differ, too.
+umask 077
+export TZ=Pacific/Kiritimati
 git clone --quiet --no-hardlinks . "$work/clone"
 git -C "$work/clone" checkout --quiet --detach "$(git rev-parse HEAD)"
 # The tool is the same; all else is built anew.

@@ -12,11 +12,14 @@ if [ $# != 3 ]; then
 fi
 version=$1 programs=$(realpath "$2") output=$(realpath "$3")
 cd "$(dirname "$0")/../.."
+umask 022
 work=$(mktemp -d)
 export CONTAINERS_STORAGE_CONF=$work/storage.conf BUILDAH_ISOLATION=chroot BUILD="buildah build"
 printf '[storage]\ndriver = "vfs"\nrunroot = "%s"\ngraphroot = "%s"\n' "$work/run" "$work/graph" >"$CONTAINERS_STORAGE_CONF"
 trap 'buildah rm --all >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 
+# A clone, whose modes do not depend on the umask of the user's.
+git clone --quiet --shared . "$work/clone"
 image_of() { # NAME SOURCE TARGET
     local container
     container=$(buildah from scratch)
@@ -30,7 +33,7 @@ image_of localhost/runtime "$work/runtime.tar" /
 image_of localhost/programs "$programs" /programs
 for target in node loadgen; do
     image=localhost/netdiv-$target:$version
-    deploy/container/build.sh "$target" "$image" --pull-never --quiet --timestamp "$SOURCE_DATE_EPOCH" \
+    "$work/clone/deploy/container/build.sh" "$target" "$image" --pull-never --quiet --timestamp "$SOURCE_DATE_EPOCH" \
         --build-arg BUILDER=localhost/runtime --build-arg RUNTIME=localhost/runtime --build-arg PROGRAMS=localhost/programs
     buildah push --quiet --format oci "$image" "oci:$work/$target:$image"
     python3 deploy/release/archive.py "$work/$target" "$output/netdiv-$target-$version.oci.tar"
