@@ -104,7 +104,11 @@ def hide(path):
 
 def check(paths):
     for path in paths:
-        if newer := sorted(filter(is_newer, set(needed_versions(path.read_bytes())))):
+        needed = set(needed_versions(path.read_bytes()))
+        if not needed:
+            sys.exit(f"{path} needs no versions of symbols: expected a program or a library that is linked with glibc")
+        # GLIBC_ABI_DT_RELR and the like mark features of loaders since 2.36.
+        if newer := sorted(name for name in needed if is_newer(name) or name.startswith("GLIBC_ABI_")):
             limits = ", ".join(f"{family}_{'.'.join(map(str, limit))}" for family, limit in LIMITS.items())
             sys.exit(f"{path} needs {', '.join(newer)}; link it with the libraries of deploy/release/sysroot.sh, which end at {limits}")
 

@@ -7,6 +7,7 @@ release=$(realpath --canonicalize-missing "${RELEASE:-$repository/out/release}")
 install iproute2 mmdebstrap python3-venv skopeo
 
 (cd "$release" && sha256sum --check --quiet SHA256SUMS) || fail "files differ from SHA256SUMS"
+commit=$(git -C "$repository" rev-parse --short=10 HEAD)
 tarball=$(echo "$release"/netdiv-*-linux.tar.xz)
 size=$(stat -c %s "$tarball")
 [ "$size" -le 25000000 ] || fail "the tarball has $size bytes"
@@ -15,6 +16,8 @@ for image in "$release"/*.oci.tar; do skopeo inspect "oci-archive:$image" >"$OUT
 # glibc 2.28 is in none of Debian's releases that mirrors still have: the programs' own lists of symbols show that it suffices.
 mkdir "$OUT/tarball"
 tar -C "$OUT/tarball" --strip-components=1 -xf "$tarball"
+"$OUT/tarball/bin/loadgen-node" --version >"$OUT/version.txt"
+grep -q "$commit" "$OUT/version.txt" || fail "the release is not of commit $commit, but $(cat "$OUT/version.txt"): make it again with \`make release\`"
 python3 "$repository/deploy/release/symbols.py" check "$OUT"/tarball/bin/{sut-node,loadgen-node,netdiv-in-process,libnetdiv_engine_torch.so}
 if grep -rlaF -e "$repository/" -e "$HOME/.cargo/" "$OUT/tarball/bin"; then fail "these files contain paths of the machine that built them"; fi
 
