@@ -17,7 +17,8 @@ for image in "$release"/*.oci.tar; do skopeo inspect "oci-archive:$image" >"$OUT
 mkdir "$OUT/tarball"
 tar -C "$OUT/tarball" --strip-components=1 -xf "$tarball"
 "$OUT/tarball/bin/loadgen-node" --version >"$OUT/version.txt"
-grep -q "$commit" "$OUT/version.txt" || fail "the release is not of commit $commit, but $(cat "$OUT/version.txt"): make it again with \`make release\`"
+grep -q "$commit" "$OUT/version.txt" ||
+    fail "the release is not of commit $commit: make it again with \`make release\`: $(cat "$OUT/version.txt")"
 python3 "$repository/deploy/release/symbols.py" check "$OUT"/tarball/bin/{sut-node,loadgen-node,netdiv-in-process,libnetdiv_engine_torch.so}
 if grep -rlaF -e "$repository/" -e "$HOME/.cargo/" "$OUT/tarball/bin"; then fail "these files contain paths of the machine that built them"; fi
 
