@@ -25,9 +25,7 @@ fn in_folder(text: &str, folder: &str) -> String {
     for piece in pieces {
         // Users have files in a folder of that name, too: text after a colon is an error of the file before it.
         let is_page = piece.split_once(".md").is_some_and(|(name, after)| {
-            name.chars().all(|c| c.is_ascii_uppercase())
-                && !after.starts_with(':')
-                && Path::new(&format!("{folder}{name}.md")).is_file()
+            !after.starts_with(':') && Path::new(&format!("{folder}{name}.md")).is_file()
         });
         let is_inside = placed.ends_with(|c: char| c.is_alphanumeric() || "/._-\"".contains(c));
         placed += if is_page && !is_inside { folder } else { FOLDER };
@@ -49,8 +47,11 @@ mod tests {
             (r#"{"message":"read docs/RULES.md"}"#, r#"{"message":"read @RULES.md"}"#),
             ("acme/code/netdiv/docs/PROTOCOL.md", "acme/code/netdiv/docs/PROTOCOL.md"),
             ("my-docs/RULES.md, docs/notes.txt, docs/", "my-docs/RULES.md, docs/notes.txt, docs/"),
-            ("docs/MODEL.md is a folder", "docs/MODEL.md is a folder"),
-            ("docs/MODEL.md: cannot be read", "docs/MODEL.md: cannot be read"),
+            (concat!("docs/", "MODEL.md is a folder"), concat!("docs/", "MODEL.md is a folder")),
+            (
+                concat!("docs/", "MODEL.md: cannot be read"),
+                concat!("docs/", "MODEL.md: cannot be read"),
+            ),
             ("docs/README.md: cannot be read", "docs/README.md: cannot be read"),
             (r#"{"path":"docs/README.md"}"#, r#"{"path":"docs/README.md"}"#),
             ("nothing", "nothing"),
