@@ -55,6 +55,9 @@ fn messages_and_help_have_the_paths_of_installed_pages() {
         fs::create_dir_all(new).expect("a folder");
     }
     let pages = pages.canonicalize().expect("a path");
+    for page in ["ENGINES.md", "OPERATING.md", "SUBMISSION.md"] {
+        fs::write(pages.join(page), "").expect("a page");
+    }
     for (name, args, page) in [
         ("sut-node", &["--engine", "openai"][..], "ENGINES.md"),
         ("sut-node", &["--help-all"], "SUBMISSION.md#describe-the-machines"),
