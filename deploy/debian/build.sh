@@ -45,10 +45,10 @@ gzip -9nc CHANGELOG.md >"$doc/CHANGELOG.md.gz"
 # In KiB, of files alone: the size of a folder depends on the file system.
 size=$(find "$root" -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')
 
-# Packages of the libraries that the programs are linked with.
+# Packages of the libraries that the programs are linked with: DEPENDS, or those of this machine.
 mkdir "$work/debian"
 printf 'Source: netdiv\n\nPackage: netdiv\nArchitecture: any\n' >"$work/debian/control"
-depends=$(cd "$work" && dpkg-shlibdeps -O netdiv/usr/bin/{sut-node,loadgen-node,netdiv-in-process} | sed -n 's/^shlibs:Depends=//p')
+depends=${DEPENDS:-$(cd "$work" && dpkg-shlibdeps -O netdiv/usr/bin/{sut-node,loadgen-node,netdiv-in-process} | sed -n 's/^shlibs:Depends=//p')}
 
 mkdir "$root/DEBIAN"
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@DEPENDS@/$depends/" \

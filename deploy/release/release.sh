@@ -52,7 +52,8 @@ cp "$programs/libnetdiv_engine_torch.so" "$tree/bin"
 cp CHANGELOG.md LICENSE "$tree/share/doc/netdiv"
 python3 $here/archive.py "$tree" "$output/$name.tar.xz" "$name"
 
-DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
+# The versions are those of LIMITS in symbols.py; this machine's packages would ask for its own.
+DEPENDS="libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8.1)" DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
 [ "${IMAGES-1}" = 0 ] || $here/images.sh "$version" "$programs" "$output"
 (cd "$output" && LC_ALL=C && sha256sum -- * >SHA256SUMS)
 (cd "$output" && du --apparent-size -h -- *)
