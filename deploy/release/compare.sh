@@ -12,7 +12,7 @@ if [ $# != 2 ]; then
 fi
 release=$(realpath "$2")
 rm -rf "$1"
-mkdir -p "$1/work"
+mkdir -p "$1/build"
 work=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 
@@ -20,10 +20,9 @@ cd "$(dirname "$0")/../.."
 umask 077
 export TZ=Pacific/Kiritimati
 git clone --quiet --no-hardlinks . "$work/clone"
-git -C "$work/clone" checkout --quiet --detach "$(git rev-parse HEAD)"
 # The tool is the same; all else is built anew.
-ln -s "$(realpath "${CYCLONEDX:?is the folder of cargo-cyclonedx}")" "$work/work/cyclonedx"
-"$work/clone/deploy/release/release.sh" "$work/work" "$work/release"
+ln -s "$(realpath "${CYCLONEDX:?is the folder of cargo-cyclonedx}")" "$work/build/cyclonedx"
+"$work/clone/deploy/release/release.sh" "$work/build" "$work/release"
 if ! diff "$release/SHA256SUMS" "$work/release/SHA256SUMS"; then
     echo "these files of $release and $work/release differ" >&2
     exit 1
