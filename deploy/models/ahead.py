@@ -4,6 +4,7 @@ its final name. Compiling needs g++; a node that runs a package needs neither a 
 
 import argparse
 import ctypes
+import operator
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch._inductor
+from torch._inductor.constant_folding import replace_node_with_constant
+from torch._inductor.custom_graph_pass import CustomGraphPass
 
 from torchscript import ExportError
 
@@ -56,6 +59,22 @@ def load(path: Path, device: str) -> "Package":
     return torch._inductor.aoti_load_package(str(path), run_single_threaded=True, device_index=-1 if index is None else index)
 
 
+class PackConvolutions(CustomGraphPass):
+    """Pass that stores weights of 2-d convolutions as oneDNN orders them. Inductor does so for a fixed batch only, else in each run."""
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        for node in graph.find_nodes(op="call_function", target=torch.ops.mkldnn._convolution_pointwise.default):
+            image, weight = node.args[0].meta["val"], node.args[1]
+            value = operator.attrgetter(weight.target)(graph.owning_module)
+            if image.dim() == 4 and image.stride(1) == 1 and not value.is_mkldnn:  # Inductor expects images channels last of such weights
+                size = [n if isinstance(n, int) else n.node.hint for n in image.shape]  # another order would halve the speed
+                packed = torch.ops.mkldnn._reorder_convolution_weight(value, *node.args[3:7], size)
+                replace_node_with_constant(graph.owning_module, weight, packed)
+
+    def uuid(self) -> str:
+        return "PackConvolutions"
+
+
 def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: dict[str, str], check: Callable[["Package"], None], *,
          with_weights: bool = True) -> None:
     """Compiles a program into a package with `facts` as metadata, and passes the loaded package to `check`.
@@ -72,6 +91,7 @@ def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: 
     part = path.with_name(f"{path.stem}.part.pt2")
     options = {
         "freezing": with_weights, "aot_inductor.package_constants_in_so": with_weights,
+        "cpp.enable_loop_tail_vec": False,  # masked loads of three channels are slower than single ones
         "scalar_asserts": False,  # the node checks sizes
         "cpp.dynamic_threads": True,  # an operation has the threads of the node, not of this machine
         "aot_inductor.link_libtorch": False,  # a small libtorch lacks libtorch.so
@@ -79,7 +99,9 @@ def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: 
         "aot_inductor.metadata": {f"netdiv_{key}": text for key, text in
                                   {"torch": torch.__version__, "needs": needs(device), **facts}.items()},
     }
-    if device != "cpu":
+    if device == "cpu":
+        options["post_grad_custom_pre_pass"] = PackConvolutions()
+    else:
         options["aot_inductor.embed_kernel_binary"] = True  # a node unpacks the library alone
     try:
         torch._inductor.aoti_compile_and_package(program, package_path=str(part), inductor_configs=options)
