@@ -49,5 +49,7 @@ copy() {
 }
 (cd deploy && copy "$prefix/share/netdiv" submit.sh submit data/prepare data/requirements.txt data/netdiv_data)
 # As in the sources, so that links between the documents lead somewhere.
-copy "$prefix/share/doc/netdiv" README.md SECURITY.md docs examples deploy/{compose,grafana,kubernetes,mlcflow,models,prometheus,slurm,systemd}
+copy "$prefix/share/doc/netdiv" README.md SECURITY.md CONTRIBUTING.md docs examples python/netdiv-results/README.md tests/plugin \
+    deploy/{compose,grafana,kubernetes,mlcflow,models,prometheus,slurm,systemd} deploy/{digits,sorting}/README.md \
+    sut-node/plugin/include proto/contract/netdiv proto/machine/report.schema.json loadgen-node/fabric.schema.json
 rm -r "$prefix"/share/doc/netdiv/docs/{upstream,book.py,book.toml}

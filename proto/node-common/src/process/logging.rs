@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::OsString,
-    io::{self, IsTerminal as _, Write as _},
+    io::{IsTerminal as _, Write as _, stderr, stdout},
     os::unix::process::CommandExt as _,
     panic,
     process::{Command, ExitCode},
@@ -79,7 +79,7 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<LogGuard, Exit
     let asked = LogFormat::asked();
     let form = match asked {
         Ok(LogFormat::Json) => Form::Json,
-        _ if is_coloured(io::stderr().is_terminal(), |name| env::var_os(name)) => Form::Coloured,
+        _ if is_coloured(stderr().is_terminal(), |name| env::var_os(name)) => Form::Coloured,
         _ => Form::Plain,
     };
     let places = (lines == Lines::FewASecond).then(CallSites::default);
@@ -113,16 +113,16 @@ const USAGE: u8 = 2;
 
 /// Prints an error of the command line, or the requested help. Returns the exit code.
 pub fn report_usage_error(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && LogFormat::asked() == Ok(LogFormat::Json) {
-        error!("{}", error.render().to_string().trim_end());
-    } else if error.use_stderr() {
-        let _ = error.print();
+    let (text, is_error) = (error.render(), error.use_stderr());
+    if is_error && LogFormat::asked() == Ok(LogFormat::Json) {
+        error!("{}", text.to_string().trim_end());
     } else {
-        let help = error.render();
-        let is_coloured = is_coloured(io::stdout().is_terminal(), |name| env::var_os(name));
-        let help = if is_coloured { help.ansi().to_string() } else { help.to_string() };
+        let is_terminal = if is_error { stderr().is_terminal() } else { stdout().is_terminal() };
+        let is_coloured = is_coloured(is_terminal, |name| env::var_os(name));
+        let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
+        let text = fold_tables(&with_page_paths(&text), columns()).into_bytes();
         // A failure to print cannot be reported.
-        let _ = io::stdout().write_all(fold_tables(&with_page_paths(&help), columns()).as_bytes());
+        let _ = if is_error { stderr().write_all(&text) } else { stdout().write_all(&text) };
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
