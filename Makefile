@@ -129,7 +129,7 @@ $(TARGET)/aiohttp/made: tests/bench/requirements.txt
 # Another build: BASE is a git reference, or the folder of a checkout that is built.
 BASE ?= main
 SET_BASE = base=$(BASE); if ! [ -d "$$base" ]; then \
-		base=$(abspath $(TARGET))/compare/$$(git rev-parse --short "$(BASE)") && \
+		base=$(abspath $(TARGET))/compare/$$(git rev-parse --short "$(BASE)") && git worktree prune && \
 		{ [ -d "$$base" ] || git worktree add --detach "$$base" "$(BASE)"; } && \
 		(cd "$$base" && unset CARGO_TARGET_DIR && $(CARGO) build --release --bins --locked) || exit 1; \
 	fi; base=$$(realpath "$$base")/target/release

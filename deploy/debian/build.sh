@@ -40,7 +40,6 @@ maintainer="${DEBFULLNAME:-netdiv} <${DEBEMAIL:-root@$(hostname -f)}>"
 architecture=$(dpkg --print-architecture)
 printf 'netdiv (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md for the changes.\n\n -- %s  %s\n' \
     "$version" "$maintainer" "$(date -uRd "@${SOURCE_DATE_EPOCH:-$(date +%s)}")" | gzip -9n >"$doc/changelog.gz"
-gzip -9nc CHANGELOG.md >"$doc/CHANGELOG.md.gz"
 
 # In KiB, of files alone: the size of a folder depends on the file system.
 size=$(find "$root" -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch._inductor
 from torch._inductor.constant_folding import replace_node_with_constant
-from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 
 from torchscript import ExportError
 
@@ -72,7 +72,7 @@ class PackConvolutions(CustomGraphPass):
                 replace_node_with_constant(graph.owning_module, weight, packed)
 
     def uuid(self) -> str:
-        return "PackConvolutions"
+        return get_hash_for_files((__file__,))
 
 
 def save(program: torch.export.ExportedProgram, path: Path, device: str, facts: dict[str, str], check: Callable[["Package"], None], *,

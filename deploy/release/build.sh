@@ -19,16 +19,18 @@ sysroot=$work/sysroot
 python3 sut-node/engine-torch/libtorch.py target/libtorch
 # Made again after an edit of what makes it.
 if [ -z "$(find "$sysroot" -maxdepth 0 -newer deploy/release/sysroot.sh -newer deploy/release/symbols.py 2>/dev/null)" ]; then
+    rm -rf "${work:?}/$target"
     deploy/release/sysroot.sh "$sysroot"
 fi
 gcc=$sysroot/usr/lib/gcc/$gnu/10
 
-# No program contains a path of this machine.
-maps=("$PWD=/netdiv" "$work=/netdiv/target" "${CARGO_HOME:-$HOME/.cargo}/registry/src=/crates")
-rust=() c=("--sysroot=$sysroot")
-for map in "${maps[@]}"; do
-    rust+=("--remap-path-prefix=$map")
-    c+=("-ffile-prefix-map=$map")
+# No program contains a path of this machine. For C++, the last map that fits wins: a map of $work would replace that of LoadGen's build script.
+rust=("--remap-path-prefix=$PWD=/netdiv" "--remap-path-prefix=$work=/netdiv/target")
+c=("--sysroot=$sysroot" "-ffile-prefix-map=$PWD/sut-node=/netdiv/sut-node" "-ffile-prefix-map=${LIBTORCH:-$PWD/target/libtorch}=/libtorch")
+cargo fetch --quiet --locked
+for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+    rust+=("--remap-path-prefix=$registry=/crates")
+    c+=("-ffile-prefix-map=$registry=/crates")
 done
 # -B precedes the compiler's own folders. What the old libstdc++ lacks comes from the archive, as in Red Hat's toolsets.
 for argument in "--sysroot=$sysroot" "-B$sysroot/usr/lib/$gnu" "-L$gcc" "-L$sysroot/lib/$gnu" -l:libstdc++.a; do
@@ -44,6 +46,6 @@ LIBTORCH_RPATH=\$ORIGIN cargo build --release --locked --target "$target" --no-d
     --lib --bin sut-node --bin loadgen-node --bin netdiv-in-process
 
 for name in sut-node loadgen-node netdiv-in-process libnetdiv_engine_torch.so; do
-    strip --strip-unneeded --remove-section=.comment --remove-section=.note -o "$output/$name" "$work/$target/release/$name"
+    strip --strip-unneeded --remove-section=.comment -o "$output/$name" "$work/$target/release/$name"
     python3 deploy/release/symbols.py check "$output/$name"
 done

@@ -24,7 +24,7 @@ git clone --quiet --no-hardlinks . "$work/clone"
 ln -s "$(realpath "${CYCLONEDX:?is the folder of cargo-cyclonedx}")" "$work/build/cyclonedx"
 "$work/clone/deploy/release/release.sh" "$work/build" "$work/release"
 if ! diff "$release/SHA256SUMS" "$work/release/SHA256SUMS"; then
-    echo "these files of $release and $work/release differ" >&2
+    echo "these files of $release and $work/release differ; both have to be of one commit, and images of one day's Debian" >&2
     exit 1
 fi
 echo "$(wc -l <"$release/SHA256SUMS") files are equal"

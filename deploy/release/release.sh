@@ -16,16 +16,25 @@ for tool in mmdebstrap strip dpkg-deb dpkg-shlibdeps $([ "${IMAGES-1}" = 0 ] || 
         exit 2
     fi
 done
-changes=$(git -C "$(dirname "$0")" status --porcelain)
-if [ -n "$changes" ]; then
-    printf 'the sources have changes, so that no commit names them: commit or remove them\n%s\n' "$changes" >&2
+# Prints the commit, with the changes that it lacks.
+state() {
+    git -C "$here" rev-parse HEAD
+    git -C "$here" status --porcelain
+}
+here=$(dirname "$(realpath "$0")")
+commit=$(state)
+if [[ $commit == *$'\n'* ]]; then
+    printf 'the sources have changes, so that no commit names them: commit or remove them\n%s\n' "$commit" >&2
+    exit 2
+fi
+if [ -d "$2" ] && [ -n "$(ls -A "$2")" ] && ! [ -e "$2/CHANGES.md" ]; then
+    echo "$2 has other files than a release: remove it, or name another folder" >&2
     exit 2
 fi
 rm -rf "$2"
 mkdir -p "$1" "$2"
 work=$(realpath "$1") output=$(realpath "$2")
 cd "$(dirname "$0")/../.."
-here=deploy/release
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
@@ -48,12 +57,15 @@ trap 'rm -rf "$tree"' EXIT
 $here/stage.sh "$programs" "$tree"
 python3 $here/wheel.py "$version" "$tree" "$output"
 # A node looks for the plug-in beside itself.
-cp "$programs/libnetdiv_engine_torch.so" "$tree/bin"
-cp CHANGELOG.md LICENSE "$tree/share/doc/netdiv"
+install -m 644 -t "$tree/bin" "$programs/libnetdiv_engine_torch.so"
 python3 $here/archive.py "$tree" "$output/$name.tar.xz" "$name"
 
 # The versions are those of LIMITS in symbols.py; this machine's packages would ask for its own.
 DEPENDS="libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8.1)" DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
 [ "${IMAGES-1}" = 0 ] || $here/images.sh "$version" "$programs" "$output"
+if [ "$(state)" != "$commit" ]; then
+    printf 'the sources are no longer those of %s: make the release again\n' "$commit" >&2
+    exit 1
+fi
 (cd "$output" && LC_ALL=C && sha256sum -- * >SHA256SUMS)
 (cd "$output" && du --apparent-size -h -- *)

@@ -24,7 +24,7 @@ for program in sut-node loadgen-node netdiv-in-process; do
         exit 2
     fi
     install -D -t "$prefix/bin" "$programs/$program"
-    strip --remove-section=.comment --remove-section=.note "$prefix/bin/$program"
+    strip --remove-section=.comment "$prefix/bin/$program"
 done
 install -t "$prefix/bin" deploy/release/netdiv-demo
 for program in sut-node loadgen-node; do
@@ -47,9 +47,9 @@ copy() {
         install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$below/$file"
     done
 }
-(cd deploy && copy "$prefix/share/netdiv" submit.sh submit data/prepare data/requirements.txt data/netdiv_data)
+copy "$prefix/share/netdiv" deploy/{submit.sh,submit,models} deploy/data/{prepare,requirements.txt,netdiv_data}
 # As in the sources, so that links between the documents lead somewhere.
-copy "$prefix/share/doc/netdiv" README.md SECURITY.md CONTRIBUTING.md docs examples python/netdiv-results/README.md tests/plugin \
+copy "$prefix/share/doc/netdiv" CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md docs examples python/netdiv-results/README.md tests/plugin \
     deploy/{compose,grafana,kubernetes,mlcflow,models,prometheus,slurm,systemd} deploy/{digits,sorting}/README.md \
     sut-node/plugin/include proto/contract/netdiv proto/machine/report.schema.json loadgen-node/fabric.schema.json
 rm -r "$prefix"/share/doc/netdiv/docs/{upstream,book.py,book.toml}

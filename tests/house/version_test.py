@@ -32,6 +32,7 @@ class Version(unittest.TestCase):
 
     def test_the_changelog_and_the_protocol_have_the_version(self):
         self.assertIn(f"\n## [{self.version}] – ", text("CHANGELOG.md"))
+        self.assertIn(f"\n| {self.version.rpartition('.')[0]} | yes", text("SECURITY.md"))
         contract = re.search(r"PROTOCOL_VERSION: u32 = (\d+);", text("proto/contract/src/lib.rs"))[1]
         row = re.search(rf"^\| {re.escape(self.version)} \| (\d+) \|$", text("docs/PROTOCOL.md"), re.MULTILINE)
         self.assertEqual(row and row[1], contract, f"docs/PROTOCOL.md has to have: | {self.version} | {contract} |")

@@ -387,12 +387,16 @@ fn completions_and_man_pages_have_every_command_and_option() {
         for shell in ["zsh", "fish"] {
             assert!(printed(name, &["completions", shell]).contains("tls"), "{shell}");
         }
-        let mut check = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash");
-        check.stdin.take().expect("a pipe").write_all(bash.as_bytes()).expect("bash reads");
-        assert!(
-            check.wait().expect("a child process").success(),
-            "bash cannot read the completion"
-        );
+        for command in commands {
+            let script = format!(
+                "{bash}\nCOMP_WORDS=({name} {command} --he); COMP_CWORD=2; _{} {name} --he {command}\n\
+                 echo ${{COMPREPLY[@]}}",
+                name.replace('-', "__"),
+            );
+            let completed = Command::new("bash").args(["-c", &script]).output().expect("bash");
+            let completed = String::from_utf8_lossy(&completed.stdout).into_owned();
+            assert!(completed.contains("--help"), "{name} {command} --he: {completed:?}");
+        }
     }
     refused("loadgen-node", &["man", "/nowhere/at/all"], &["/nowhere/at/all"]);
 }

@@ -20,7 +20,7 @@ tar -C "$OUT/tarball" --strip-components=1 -xf "$tarball"
 grep -q "$commit" "$OUT/version.txt" ||
     fail "the release is not of commit $commit: make it again with \`make release\`: $(cat "$OUT/version.txt")"
 python3 "$repository/deploy/release/symbols.py" check "$OUT"/tarball/bin/{sut-node,loadgen-node,netdiv-in-process,libnetdiv_engine_torch.so}
-if grep -rlaF -e "$repository/" -e "$HOME/.cargo/" "$OUT/tarball/bin"; then fail "these files contain paths of the machine that built them"; fi
+if grep -rlaF -e "$repository/" -e "$HOME/" "$OUT/tarball/bin"; then fail "these files contain paths of the machine that built them"; fi
 
 python3 -m venv "$OUT/python"
 "$OUT/python/bin/pip" install --quiet --disable-pip-version-check -r "$repository/tests/deploy/release/requirements.txt"
@@ -33,6 +33,7 @@ demo() {
     inside env PATH="$2:/usr/bin:/bin" netdiv-demo "/tmp/$1" >"$OUT/$suite-$1.txt" 2>"$OUT/$suite-$1.log" ||
         fail "the demo of the $1 failed: $(tail "$OUT/$suite-$1.txt" "$OUT/$suite-$1.log")"
     grep -q 'accuracy .*(49[0-9] of 500)' "$OUT/$suite-$1.txt" || fail "the demo of the $1 has no accuracy"
+    grep -rq --include=mlperf_log_detail.txt '"file": "loadgen/' "$root/tmp/$1" || fail "LoadGen's log of the $1 names other files"
     cp "$root/tmp/$1/report.html" "$OUT/$suite-$1.html"
     grep -q '</html>' "$OUT/$suite-$1.html" || fail "the page of the $1 is incomplete"
     echo "$suite: $1: report after $((SECONDS - start)) s"

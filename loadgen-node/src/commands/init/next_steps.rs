@@ -59,7 +59,7 @@ fn words(reference: &str, script: Option<&OfficialScript>) -> [(&'static str, St
         format!("the {what} that its option names; INFERENCE/{file} describes the option")
     };
     [
-        ("NETDIV", "the folder of netdiv's sources".into()),
+        ("NETDIV", "the folder of netdiv's sources, or share/netdiv of a release".into()),
         ("INFERENCE", format!("a checkout of mlcommons/inference at {reference}")),
         ("SET", "the folder of the published data set; docs/SUBMISSION.md lists its files".into()),
         ("TOKENIZER", "the folder of the model's tokenizer".into()),

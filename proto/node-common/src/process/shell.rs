@@ -49,15 +49,14 @@ impl ShellCommand {
         match self {
             Self::Completions { shell } => {
                 let (name, mut text) = (program.get_name().to_owned(), Vec::new());
-                clap_complete::generate(*shell, &mut program, name, &mut text);
-                say(String::from_utf8_lossy(&text).trim_end())
+                clap_complete::generate(*shell, &mut program, &name, &mut text);
+                // clap_complete 4.6 writes a name's dash in two ways, so that bash finds no subcommand.
+                let (broken, right) = (name.replace('-', "__subcmd__"), name.replace('-', "__"));
+                say(String::from_utf8_lossy(&text).replace(&broken, &right).trim_end())
             }
-            Self::Man { folder } => {
-                let in_folder = |error: io::Error| {
-                    io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
-                };
-                clap_mangen::generate_to(program, folder).map_err(in_folder)
-            }
+            Self::Man { folder } => clap_mangen::generate_to(program, folder).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+            }),
         }
     }
 }
