@@ -379,6 +379,9 @@ fn completions_and_man_pages_have_every_command_and_option() {
             let page = [&[name][..], &command[..]].concat().join("-") + ".1";
             let text = folder.read(&page).replace("\\-", "-");
             assert!(options.len() > 1, "{command:?}");
+            let lines: Vec<_> = text.lines().collect();
+            let is_bare = |pair: &&[&str]| pair[0].starts_with("\\fB--") && pair[1].is_empty();
+            assert_eq!(lines.windows(2).find(is_bare), None, "{page}");
             for option in options {
                 assert!(text.contains(&option), "{option} in {page}");
                 assert!(bash.contains(&option), "{option} in the completion");

@@ -10,7 +10,6 @@ use crate::process::{command_line::command, say};
 const COMPLETIONS: &str = "\
 Examples:\n\
 \x20 loadgen-node completions bash >~/.local/share/bash-completion/completions/loadgen-node\n\
-\x20 sut-node completions bash >~/.local/share/bash-completion/completions/sut-node\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
@@ -19,7 +18,6 @@ Exit codes:\n\
 const MAN: &str = "\
 Examples:\n\
 \x20 loadgen-node man ~/.local/share/man/man1\n\
-\x20 sut-node man ~/.local/share/man/man1\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
@@ -54,9 +52,16 @@ impl ShellCommand {
                 let (broken, right) = (name.replace('-', "__subcmd__"), name.replace('-', "__"));
                 say(String::from_utf8_lossy(&text).replace(&broken, &right).trim_end())
             }
-            Self::Man { folder } => clap_mangen::generate_to(program, folder).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
-            }),
+            Self::Man { folder } => {
+                clap_mangen::generate_to(described(program), folder).map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+                })
+            }
         }
     }
+}
+
+/// Shows the descriptions that short help omits, since man pages omit what it omits.
+fn described(command: Command) -> Command {
+    command.mut_args(|option| option.hide_short_help(false)).mut_subcommands(described)
 }
