@@ -1,10 +1,6 @@
 //! Command lines of both programs: sources of settings, units, help, completions and man pages.
 
-use std::{
-    fs,
-    io::Write as _,
-    process::{Command, Stdio},
-};
+use std::{fs, process::Command};
 
 use e2e::{
     Folder, LoadGen, SutNode, npy,
