@@ -10,6 +10,7 @@ use crate::process::{command_line::command, say};
 const COMPLETIONS: &str = "\
 Examples:\n\
 \x20 loadgen-node completions bash >~/.local/share/bash-completion/completions/loadgen-node\n\
+\x20 sut-node completions bash >~/.local/share/bash-completion/completions/sut-node\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
@@ -18,6 +19,7 @@ Exit codes:\n\
 const MAN: &str = "\
 Examples:\n\
 \x20 loadgen-node man ~/.local/share/man/man1\n\
+\x20 sut-node man ~/.local/share/man/man1\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
