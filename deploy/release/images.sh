@@ -33,7 +33,8 @@ image_of localhost/runtime "$work/runtime.tar" /
 image_of localhost/programs "$programs" /programs
 for target in node loadgen; do
     image=localhost/netdiv-$target:$version
-    "$work/clone/deploy/container/build.sh" "$target" "$image" --pull-never --quiet --timestamp "$SOURCE_DATE_EPOCH" \
+    # The history would have ids of stages, which differ between builds.
+    "$work/clone/deploy/container/build.sh" "$target" "$image" --pull-never --quiet --omit-history --timestamp "$SOURCE_DATE_EPOCH" \
         --build-arg BUILDER=localhost/runtime --build-arg RUNTIME=localhost/runtime --build-arg PROGRAMS=localhost/programs
     buildah push --quiet --format oci "$image" "oci:$work/$target:$image"
     python3 deploy/release/archive.py "$work/$target" "$output/netdiv-$target-$version.oci.tar"
