@@ -34,7 +34,7 @@ CRATES = {
 }
 SHORT = 40  # lines
 # Maximum number of product lines without tools. A change that needs more raises it in its commit, with the reason.
-CEILING = 85_810
+CEILING = 85_813
 CFG_TEST = re.compile(r"#\[cfg\((?:test|all\(test\b.*)\)\]")
 COLUMNS = ["crate", "files (<40)", "code", "comment", "blank", "test", "all"]
 

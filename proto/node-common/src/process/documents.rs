@@ -2,6 +2,9 @@
 
 use std::{borrow::Cow, env, path::Path, sync::LazyLock};
 
+/// Folder of the pages in the sources.
+const FOLDER: &str = "docs/";
+
 /// Folder of the pages that are installed with this program, with a slash at its end. A program in
 /// `PREFIX/bin` has its pages in `PREFIX/share/doc/netdiv/docs`.
 static INSTALLED: LazyLock<Option<String>> = LazyLock::new(|| {
@@ -17,7 +20,7 @@ pub fn with_page_paths(text: &str) -> Cow<'_, str> {
 }
 
 fn in_folder(text: &str, folder: &str) -> String {
-    let mut pieces = text.split("docs/");
+    let mut pieces = text.split(FOLDER);
     let mut placed = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         // Users have files in a folder of that name, too: text after a colon is an error of the file before it.
@@ -25,7 +28,7 @@ fn in_folder(text: &str, folder: &str) -> String {
             !after.starts_with(':') && Path::new(&format!("{folder}{name}.md")).is_file()
         });
         let is_inside = placed.ends_with(|c: char| c.is_alphanumeric() || "/._-\"".contains(c));
-        placed += if is_page && !is_inside { folder } else { "docs/" };
+        placed += if is_page && !is_inside { folder } else { FOLDER };
         placed += piece;
     }
     placed
