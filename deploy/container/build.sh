@@ -25,7 +25,7 @@ cd "$(dirname "$0")/../.."
 read -ra build <<<"${BUILD:-podman build}"
 # Only Docker's format has HEALTHCHECK; it is the only format of Docker itself.
 [ "${build[0]}" = docker ] || build+=(--format docker)
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+version=$(deploy/version.sh)
 revision=$(git rev-parse HEAD 2>/dev/null || true)
 [ -z "$(git status --porcelain 2>/dev/null || true)" ] || revision+=" with changes"
 # Buildah 1.28 omits stages that only a default refers to, so the last two arguments are explicit.

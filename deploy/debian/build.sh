@@ -35,7 +35,7 @@ install -D -m 644 -t "$root/etc/netdiv" deploy/systemd/node.toml
 install -D -m 644 -t "$doc/examples" deploy/systemd/gpu.conf
 install -D -m 644 -t "$doc" deploy/debian/copyright
 
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+version=$(deploy/version.sh)
 maintainer="${DEBFULLNAME:-netdiv} <${DEBEMAIL:-root@$(hostname -f)}>"
 architecture=$(dpkg --print-architecture)
 printf 'netdiv (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md for the changes.\n\n -- %s  %s\n' \

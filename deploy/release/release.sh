@@ -35,7 +35,7 @@ rm -rf "$2"
 mkdir -p "$1" "$2"
 work=$(realpath "$1") output=$(realpath "$2")
 cd "$(dirname "$0")/../.."
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+version=$(deploy/version.sh)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 umask 022
@@ -45,24 +45,24 @@ if ! [ -s "$output/CHANGES.md" ]; then
     echo "CHANGELOG.md has no section [$version]: rename \"Unreleased\"" >&2
     exit 2
 fi
-python3 $here/sbom.py "$version" "$work/cyclonedx/bin/cargo-cyclonedx" "$output/netdiv-$version.cdx.json"
+python3 "$here/sbom.py" "$version" "$work/cyclonedx/bin/cargo-cyclonedx" "$output/netdiv-$version.cdx.json"
 python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$output" ./python/netdiv-engine ./python/netdiv-results
 
 programs=$work/programs
 rm -rf "$programs"
-$here/build.sh "$work" "$programs"
+"$here/build.sh" "$work" "$programs"
 name=netdiv-$version-$(uname -m)-linux
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-$here/stage.sh "$programs" "$tree"
-python3 $here/wheel.py "$version" "$tree" "$output"
+"$here/stage.sh" "$programs" "$tree"
+python3 "$here/wheel.py" "$version" "$tree" "$output"
 # A node looks for the plug-in beside itself.
 install -m 644 -t "$tree/bin" "$programs/libnetdiv_engine_torch.so"
-python3 $here/archive.py "$tree" "$output/$name.tar.xz" "$name"
+python3 "$here/archive.py" "$tree" "$output/$name.tar.xz" "$name"
 
 # The versions are those of LIMITS in symbols.py; this machine's packages would ask for its own.
 DEPENDS="libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8.1)" DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae) deploy/debian/build.sh "$programs" "$output"
-[ "${IMAGES-1}" = 0 ] || $here/images.sh "$version" "$programs" "$output"
+[ "${IMAGES-1}" = 0 ] || "$here/images.sh" "$version" "$programs" "$output"
 if [ "$(state)" != "$commit" ]; then
     printf 'the sources are no longer those of %s: make the release again\n' "$commit" >&2
     exit 1

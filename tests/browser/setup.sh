@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Programs, browser and nodes for the scripts of this folder, which include it. It needs root on Debian 12: it installs chromium with apt, and
 # playwright-core with npm. Settings from the environment:
 #   BIN  folder of the programs

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # the script that sources this file sets here and out
 # Makes hosts for a LoadGen node and two SUT nodes on one machine. Source it in bash, with `here` set to this folder and `out` to the
 # folder of the rehearsal; start nodes in a folder with certificates/. Sets `root`, BIN, MS and CHECKER_PYTHON, and makes `out` absolute.
 . "$here/../testbed/hosts.sh"

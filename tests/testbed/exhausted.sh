@@ -26,10 +26,10 @@ for _ in $(seq 200); do
 done
 address=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["grpc"])' "$OUT/node.json")
 
-# Runs LoadGen with its output on the small file system: OPTION…
+# Runs LoadGen with its output on the small file system.
 run() {
     "$BIN/loadgen-node" run --nodes "$address" --quiet --benchmark fabric --dataset synthetic:500x1000 \
-        --scenario offline --mode accuracy --min-free-bytes 0 --connect-timeout 60s --output "$OUT/disk/out" "$@"
+        --scenario offline --mode accuracy --min-free-bytes 0 --connect-timeout 60s --output "$OUT/disk/out"
 }
 
 # Tests a case: TITLE MOUNT-OPTIONS DESCRIPTORS.

@@ -71,7 +71,7 @@ fn every_node_answers_one_real_sample() {
     let config = folder.write("run.toml", text);
     let args = ["probe", "--config", &config, "--json", &folder.path("probe.json")];
     let table = loadgen_node(&args).expect_text(0, "all 2 nodes answer alike").stdout;
-    for text in [", sent twice: 64 bytes", "1st, µs  2nd, µs"] {
+    for text in [", twice to each node: 64 bytes", "1st, µs  2nd, µs"] {
         assert!(table.contains(text), "{text}: {table}");
     }
     let written = folder.json("probe.json");

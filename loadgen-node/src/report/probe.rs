@@ -9,7 +9,7 @@ pub(crate) fn render(nodes: &[AskedNode], sample: &SentSample) -> String {
     let holds = holds.as_ref().map(|holds| format!(", {holds}")).unwrap_or_default();
     let titles =
         ["node", "engine", "model", "takes", "answer", "bytes", "1st, µs", "2nd, µs", "TTFT, µs"];
-    let title = format!("sample {index} of {dataset}, sent twice: {bytes} bytes{holds}");
+    let title = format!("sample {index} of {dataset}, twice to each node: {bytes} bytes{holds}");
     let table = table::table(titles, 5, nodes.iter().map(row));
     [title, table, verdict(nodes)].join("\n")
 }

@@ -4,8 +4,8 @@
 install shellcheck yamllint
 
 cd "$repository"
-mapfile -t scripts < <(find deploy tests -name '*.sh' -o -name '*.sbatch' | sort)
-mapfile -t yaml < <(find deploy tests \( -name '*.yaml' -o -name '*.yml' \) | sort)
+mapfile -t scripts < <((git ls-files '*.sh' && git grep -lE '^#!.*\b(ba)?sh$') | sort -u)
+mapfile -t yaml < <(git ls-files '*.yaml' '*.yml')
 shellcheck --external-sources "${scripts[@]}"
 yamllint --strict "${yaml[@]:-/dev/null}"
 echo "${#scripts[@]} scripts and ${#yaml[@]} YAML files without findings"

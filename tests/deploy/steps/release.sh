@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# a release on minimal Debian 11 and 13 without compilers and networks: tarball, wheel and package run the demo up to its report; the SBOM is valid
+# a release on minimal Debian 11 and 13 without compilers and networks: tarball, wheel and package run the demo up to its report; SIGTERM ends it; the SBOM is valid
 # RELEASE is the folder that `make release` has written; default: out/release.
 . "$(dirname "$0")/../common.sh"
 release=$(realpath --canonicalize-missing "${RELEASE:-$repository/out/release}")
@@ -47,6 +47,16 @@ for suite in bullseye trixie; do
     # shellcheck disable=SC2016 # the shell inside expands
     inside sh -ec 'cd /tmp && tar -xf netdiv-*-linux.tar.xz && mv netdiv-*-linux /opt/netdiv'
     demo tarball /opt/netdiv/bin
+    # shellcheck disable=SC2016
+    inside sh -ec '
+        code=0
+        timeout --foreground --kill-after=10 3 /opt/netdiv/bin/netdiv-demo /tmp/ended >/tmp/ended.txt 2>&1 || code=$?
+        [ $code = 124 ]
+        for _ in $(seq 100); do 
+            find /proc -maxdepth 2 -name exe \( -lname "*/sut-node" -o -lname "*/loadgen-node" \) 2>/dev/null | grep -q . || exit 0
+            sleep 0.1
+        done
+        exit 1' || fail "SIGTERM does not end the demo and its programs: $(cat "$root/tmp/ended.txt")"
     inside sh -ec 'python3 -m venv /opt/venv && /opt/venv/bin/pip install --quiet --no-index --no-deps /tmp/*.whl'
     demo wheel /opt/venv/bin
     inside sh -ec 'dpkg --install /tmp/netdiv_*.deb' >"$OUT/$suite-dpkg.txt"
