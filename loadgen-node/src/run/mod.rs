@@ -61,6 +61,9 @@ pub(crate) fn run(
     interruptions: &Interruptions,
 ) -> Result<Verdict, RunError> {
     let RunConfig { output, min_free_bytes, target, metrics: address, .. } = &test.config;
+    let _claim = interruptions.prepare(output)?;
+    check_free_space(output, *min_free_bytes)
+        .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
         warn!("{text}");
     } else if let Some(text) = test.expected.announcement() {
@@ -69,9 +72,6 @@ pub(crate) fn run(
     if let Some(DatasetPart { name, max_output_tokens }) = test.library.part() {
         info!("part {name} of the data set: outputs have at most {max_output_tokens} tokens");
     }
-    let _claim = interruptions.prepare(output)?;
-    check_free_space(output, *min_free_bytes)
-        .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     // The socket is bound before the nodes are asked.
     let endpoint = address.map(metrics::bind).transpose()?;
     match (target, in_process) {
