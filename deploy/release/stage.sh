@@ -36,14 +36,17 @@ for program in sut-node loadgen-node; do
     done
 done
 sed -Ei 's#\bdocs/([A-Z]+\.md)#share/doc/netdiv/&#g' "$prefix"/share/man/man1/*.1
+install -m 644 -t "$prefix/share/man/man1" deploy/release/netdiv-demo.1
 gzip -9n "$prefix"/share/man/man1/*.1
+# It has the options of loadgen-node.
+ln -s loadgen-node.1.gz "$prefix/share/man/man1/netdiv-in-process.1.gz"
 install -D -m 644 -t "$prefix/include" sut-node/plugin/include/netdiv_engine.h
 
 # Copies the files of folders: BELOW FOLDER […].
 copy() {
     local file below=$1
     shift
-    find "$@" -type f -not -path '*/__pycache__/*' -print0 | while IFS= read -r -d '' file; do
+    find "$@" -type f -not -path '*/__pycache__/*' -not -name .gitignore -print0 | while IFS= read -r -d '' file; do
         install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$below/$file"
     done
 }

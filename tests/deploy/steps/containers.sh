@@ -22,7 +22,7 @@ for node in node-a node-b; do
 done
 
 for target in node loadgen; do
-    pod run --rm --entrypoint test "localhost/netdiv-$target:test" -f /usr/local/share/doc/netdiv/docs/OPERATING.md ||
+    pod run --rm "${limits[@]}" --entrypoint test "localhost/netdiv-$target:test" -f /usr/local/share/doc/netdiv/docs/OPERATING.md ||
         fail "the image $target has no documents"
 done
 

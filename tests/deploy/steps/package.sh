@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# the Debian package: lintian reports no errors, a minimal Debian installs it, the demo runs in it, purge removes everything
+# the Debian package: lintian reports no errors and no warnings, a minimal Debian installs it, the demo runs in it, purge removes everything
 . "$(dirname "$0")/../common.sh"
 install binutils dpkg-dev iproute2 lintian mmdebstrap
 
 DEBFULLNAME="netdiv's test" DEBEMAIL=packages@lists.debian.org "$repository/deploy/debian/build.sh" "$BIN" "$OUT"
 package=$(echo "$OUT"/netdiv_*.deb)
-lintian --allow-root --fail-on error "$package"
+lintian --allow-root --fail-on error,warning "$package"
 
 root=$OUT/root
 trap 'rm -rf "$root"' EXIT
