@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Lays out what a tarball and the Debian package share: programs, manual pages, completions, C header, scripts, documents.
 #
-#   deploy/release/stage.sh PROGRAMS PREFIX
+#   deploy/release/stage.sh PROGRAMS PREFIX [DOCUMENTS]
 #
-# PROGRAMS is the folder of the programs and, where the package shall have it, of the plug-in torch. PREFIX is /usr in a package.
+# PROGRAMS is the folder of the programs. PREFIX is /usr in a package. Manual pages and scripts name pages in the folder DOCUMENTS (default:
+# share/doc/netdiv).
 set -euo pipefail
 
-if [ $# != 2 ]; then
+if [ $# != 2 ] && [ $# != 3 ]; then
     sed -n 's/^#   //p' "$0" >&2
     exit 2
 fi
-programs=$(realpath "$1")
+programs=$(realpath "$1") documents=${3-share/doc/netdiv}
 mkdir -p "$2"
 prefix=$(realpath "$2")
 cd "$(dirname "$0")/../.."
@@ -35,11 +36,7 @@ for program in sut-node loadgen-node; do
         "$programs/$program" completions "${shell%%/*}" >"$file"
     done
 done
-sed -Ei 's#\bdocs/([A-Z]+\.md)#share/doc/netdiv/&#g' "$prefix"/share/man/man1/*.1
 install -m 644 -t "$prefix/share/man/man1" deploy/release/netdiv-demo.1
-gzip -9n "$prefix"/share/man/man1/*.1
-# It has the options of loadgen-node.
-ln -s loadgen-node.1.gz "$prefix/share/man/man1/netdiv-in-process.1.gz"
 install -D -m 644 -t "$prefix/include" sut-node/plugin/include/netdiv_engine.h
 
 # Copies the files of folders: BELOW FOLDER […].
@@ -51,8 +48,13 @@ copy() {
     done
 }
 copy "$prefix/share/netdiv" deploy/{submit.sh,submit,models} deploy/data/{prepare,requirements.txt,netdiv_data}
+find "$prefix"/share/{man,netdiv} -type f -not -name '*.md' -exec sed -Ei "s#\\bdocs/[A-Z]+\\.md#$documents/&#g" {} +
+gzip -9n "$prefix"/share/man/man1/*.1
+# It has the options of loadgen-node.
+ln -s loadgen-node.1.gz "$prefix/share/man/man1/netdiv-in-process.1.gz"
 # As in the sources, so that links between the documents lead somewhere.
 copy "$prefix/share/doc/netdiv" CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md docs examples python/netdiv-results/README.md tests/plugin \
     deploy/{compose,grafana,kubernetes,mlcflow,models,prometheus,slurm,systemd} deploy/{digits,sorting}/README.md \
-    sut-node/plugin/include proto/contract/netdiv proto/machine/report.schema.json loadgen-node/fabric.schema.json
+    sut-node/plugin/include proto/contract/netdiv {proto/machine/report,loadgen-node/fabric,loadgen-node/rules/result}.schema.json
 rm -r "$prefix"/share/doc/netdiv/docs/{upstream,book.py,book.toml}
+python3 deploy/release/links.py "$prefix/share"

@@ -34,9 +34,9 @@ const VERSION: &str = "2.11.";
 /// Loads libtorch and the plug-in that uses it. Returns the plug-in, and libtorch's folder.
 /// `chosen` is the folder that the operator chose.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
+    let plugin = plugin_file()?;
     let folder = find(chosen)?;
     preload_libraries(&folder)?;
-    let plugin = plugin_file()?;
     info!(libtorch = %folder.display(), "loaded");
     let plugin = Plugin::open(&plugin).map_err(|error| match error {
         PluginError::Unloadable { path, why } if why.contains("undefined symbol") => {
@@ -175,7 +175,7 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
         let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("")).display();
         EngineError::Start(format!(
-            "{PLUGIN} is not in {beside}; copy it there; it is built with the node"
+            "{PLUGIN} is not in {beside}; copy it there from a release's tarball or from a build"
         ))
     })
 }
