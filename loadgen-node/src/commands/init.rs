@@ -51,7 +51,7 @@ pub(crate) struct InitArgs {
     /// Division: network, closed or open [default: network]
     #[arg(long)]
     division: Option<Division>,
-    /// Round, such as v5.0 [default: the round of LoadGen in this program]
+    /// Round, such as v5.0 [default: that of this program's LoadGen, or the latest with the benchmark]
     #[arg(long, value_name = "ROUND")]
     round: Option<RoundName>,
     /// Rate that all nodes together are expected to reach: target_qps in user.conf. Without it,
