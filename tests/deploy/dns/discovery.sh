@@ -59,7 +59,7 @@ END
 done
 
 echo "-- more nodes expected than there are"
-refused four 'nodes-expected 4' --nodes "dns:$name:50051" --nodes-expected 4 --connect-timeout 2s
+refused four 'nodes-expected is 4' --nodes "dns:$name:50051" --nodes-expected 4 --connect-timeout 2s
 echo "-- a name without addresses"
 refused none 'nobody.netdiv.test' --nodes dns:nobody.netdiv.test:50051 --connect-timeout 2s
 echo "-- a name that is not in the certificate"
