@@ -12,7 +12,8 @@ OUT=${OUT:-$here/../../out/report-test}
 rm -rf "$OUT"/runs "$OUT"/sweeps "$OUT"/*.png
 
 start rack1-a --engine echo --echo-batch 2ms
-start rack1-b --engine echo --echo-batch 2ms
+# Unlike rack1-a's, so that no line hides another.
+start rack1-b --engine echo --echo-batch 2500us
 start rack1-slow --engine echo --echo-batch 9ms
 start chat-a --engine tokens --tokens-ttft 8ms --tokens-tpot 100us --tokens-output 100-300
 start chat-b --engine tokens --tokens-ttft 9ms --tokens-tpot 110us --tokens-output 100-300

@@ -8,9 +8,12 @@ BIN=$(realpath "${BIN:-$here/../../target/release}")
 mkdir -p "$OUT"
 OUT=$(realpath "$OUT")
 
-if ! command -v chromium node npm >/dev/null; then
+missing=()
+command -v chromium >/dev/null || missing+=(chromium fonts-dejavu-core)
+command -v npm >/dev/null || missing+=(nodejs npm)
+if [ ${#missing[@]} != 0 ]; then
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core nodejs npm >/dev/null
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 npm install --silent --no-save --no-audit --no-fund --prefix "$OUT" playwright-core@1.56.1
 
