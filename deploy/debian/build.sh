@@ -29,10 +29,10 @@ umask 022
 root=$work/netdiv
 doc=$root/usr/share/doc/netdiv
 
-deploy/release/stage.sh "$programs" "$root/usr" /usr/share/doc/netdiv
+deploy/release/stage.sh "$programs" "$root/usr" "${doc#"$root"}"
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/netdiv-node.service
 install -D -m 644 -t "$root/etc/netdiv" deploy/systemd/node.toml
-sed -Ei 's#\bdocs/[A-Z]+\.md#/usr/share/doc/netdiv/&#g' "$root/usr/lib/systemd/system/netdiv-node.service" "$root/etc/netdiv/node.toml"
+deploy/release/name_pages.sh "${doc#"$root"}" "$root/usr/lib/systemd/system/netdiv-node.service" "$root/etc/netdiv/node.toml"
 install -D -m 644 -t "$doc/examples" deploy/systemd/gpu.conf
 install -D -m 644 -t "$doc" deploy/debian/copyright
 

@@ -13,10 +13,10 @@ LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 
 def main(folder):
     for page in folder.rglob("*.md"):
-        text = page.read_text()
+        text = page.read_text(encoding="utf-8")
         kept = LINK.sub(lambda link: link[0] if (page.parent / link[2]).exists() else link[1], text)
         if kept != text:
-            page.write_text(kept)
+            page.write_text(kept, encoding="utf-8")
 
 
 if __name__ == "__main__":

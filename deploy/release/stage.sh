@@ -48,7 +48,7 @@ copy() {
     done
 }
 copy "$prefix/share/netdiv" deploy/{submit.sh,submit,models} deploy/data/{prepare,requirements.txt,netdiv_data}
-find "$prefix"/share/{man,netdiv} -type f -not -name '*.md' -exec sed -Ei "s#\\bdocs/[A-Z]+\\.md#$documents/&#g" {} +
+find "$prefix"/share/{man,netdiv} -type f -not -name '*.md' -exec deploy/release/name_pages.sh "$documents" {} +
 gzip -9n "$prefix"/share/man/man1/*.1
 # It has the options of loadgen-node.
 ln -s loadgen-node.1.gz "$prefix/share/man/man1/netdiv-in-process.1.gz"

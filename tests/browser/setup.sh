@@ -8,13 +8,9 @@ BIN=$(realpath "${BIN:-$here/../../target/release}")
 mkdir -p "$OUT"
 OUT=$(realpath "$OUT")
 
-missing=()
-command -v chromium >/dev/null || missing+=(chromium fonts-dejavu-core)
-command -v npm >/dev/null || missing+=(nodejs npm)
-if [ ${#missing[@]} != 0 ]; then
-    apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-fi
+. "$here/../deploy/common.sh"
+command -v chromium >/dev/null || install chromium fonts-dejavu-core
+command -v npm >/dev/null || install nodejs npm
 npm install --silent --no-save --no-audit --no-fund --prefix "$OUT" playwright-core@1.56.1
 
 nodes=()

@@ -52,7 +52,7 @@ for suite in bullseye trixie; do
         code=0
         timeout --foreground --kill-after=10 3 /opt/netdiv/bin/netdiv-demo /tmp/ended >/tmp/ended.txt 2>&1 || code=$?
         [ $code = 124 ]
-        for _ in $(seq 100); do 
+        for _ in $(seq 100); do
             find /proc -maxdepth 2 -name exe \( -lname "*/sut-node" -o -lname "*/loadgen-node" \) 2>/dev/null | grep -q . || exit 0
             sleep 0.1
         done
